@@ -1,0 +1,193 @@
+"""What happened: every fact carries ``at``, nanoseconds on the run's clock, and nothing secret.
+
+Prompts, tokens and sampling parameters never enter a fact. Facts are told in order; ``at`` never
+decreases. See docs/architecture.md for who tells which.
+"""
+
+from typing import Literal, NamedTuple, TypeAlias
+
+from msgspec import Struct
+
+from vertumnus.domain.cluster import CpGroup
+from vertumnus.domain.request import Request
+from vertumnus.domain.units import (
+    BlockKey,
+    Epoch,
+    JobId,
+    Nanoseconds,
+    Rank,
+    RequestId,
+    Tokens,
+)
+
+Status: TypeAlias = Literal["finished", "failed", "rejected", "cancelled"]
+"""How a request ended."""
+
+
+class StepItem(NamedTuple):
+    """One request of a step: P is settled when the step starts, whatever routing expected."""
+
+    request_id: RequestId
+    attempt: int
+    """0 at first, one more for each time that the request was placed again."""
+    cached_tokens: Tokens
+
+
+class Evicted(NamedTuple):
+    """Blocks that left one rank to make room."""
+
+    rank: Rank
+    keys: tuple[BlockKey, ...]
+
+
+class Installed(NamedTuple):
+    """Whole blocks ``first_block ..`` of a request's prompt, now resident at its worker."""
+
+    request_id: RequestId
+    first_block: int
+    owners: tuple[Rank, ...] | None
+    """The rank that keeps each block; None when block i is on rank ``first_rank + i mod C``."""
+
+
+class Fact(Struct, frozen=True, gc=False, array_like=True, tag=True):
+    """Base of the facts: what happened, and when."""
+
+    at: Nanoseconds
+
+
+class RequestArrived(Fact, frozen=True, gc=False, array_like=True, tag=True):
+    """A client's request reached the scheduler."""
+
+    request: Request
+
+
+class RequestCancelled(Fact, frozen=True, gc=False, array_like=True, tag=True):
+    """A client or an operator no longer wants the answer."""
+
+    request_id: RequestId
+    by: str
+
+
+class StepStarted(Fact, frozen=True, gc=False, array_like=True, tag=True):
+    """A worker began an engine step; blocks that made room for it are gone."""
+
+    step_id: JobId
+    worker: CpGroup
+    epoch: Epoch
+    items: tuple[StepItem, ...]
+    evicted: tuple[Evicted, ...]
+
+
+class StepFinished(Fact, frozen=True, gc=False, array_like=True, tag=True):
+    """A step is done: its prompts' KV is in place. This is the cache-state report (sec. 7)."""
+
+    step_id: JobId
+    worker: CpGroup
+    compute_ns: Nanoseconds
+    """As the ranks measured it; the slowest rank counts."""
+    installed: tuple[Installed, ...]
+
+
+class StepFailed(Fact, frozen=True, gc=False, array_like=True, tag=True):
+    """A step ended without a result; its requests follow in RequestsReturned."""
+
+    step_id: JobId
+    worker: CpGroup
+    reason: str
+
+
+class RequestsReturned(Fact, frozen=True, gc=False, array_like=True, tag=True):
+    """Requests that their worker will not serve; each needs a new placement or an end."""
+
+    worker: CpGroup
+    request_ids: tuple[RequestId, ...]
+    reason: str
+
+
+class HandoffFinished(Fact, frozen=True, gc=False, array_like=True, tag=True):
+    """The decode rank holds the whole prompt's KV; the worker's blocks are unpinned."""
+
+    request_id: RequestId
+    attempt: int
+    decode_rank: Rank
+
+
+class HandoffFailed(Fact, frozen=True, gc=False, array_like=True, tag=True):
+    """A hand-off or the decoding after it broke; RequestsReturned or RequestEnded follows."""
+
+    request_id: RequestId
+    attempt: int
+    decode_rank: Rank
+    reason: str
+
+
+class FirstTokenEmitted(Fact, frozen=True, gc=False, array_like=True, tag=True):
+    """The decode side produced output token 1: the end of the TTFT."""
+
+    request_id: RequestId
+    attempt: int
+
+
+class RequestEnded(Fact, frozen=True, gc=False, array_like=True, tag=True):
+    """A request's only terminal fact."""
+
+    request_id: RequestId
+    status: Status
+    output_tokens: Tokens
+    """Tokens that were generated."""
+    reason: str | None = None
+
+
+class RankLost(Fact, frozen=True, gc=False, array_like=True, tag=True):
+    """A prefill rank's process is gone; its worker is out of service."""
+
+    rank: Rank
+    incarnation: int
+    reason: str
+
+
+class DecodeRankLost(Fact, frozen=True, gc=False, array_like=True, tag=True):
+    """A decode rank's process is gone with every sequence on it."""
+
+    rank: Rank
+    incarnation: int
+    reason: str
+
+
+class WorkerStalled(Fact, frozen=True, gc=False, array_like=True, tag=True):
+    """Hand-offs that wait for the decode pool pin too much of a worker: no new step there."""
+
+    worker: CpGroup
+
+
+class WorkerResumed(Fact, frozen=True, gc=False, array_like=True, tag=True):
+    """A stalled worker starts steps again."""
+
+    worker: CpGroup
+
+
+class TimerFired(Fact, frozen=True, gc=False, array_like=True, tag=True):
+    """A timer that the control plane set; windows count from ``due_ns``, not from ``at``."""
+
+    name: str
+    due_ns: Nanoseconds
+
+
+InputFact: TypeAlias = RequestArrived | RequestCancelled | RankLost | DecodeRankLost | TimerFired
+"""Told by the world through the engine."""
+
+DerivedFact: TypeAlias = (
+    StepStarted
+    | StepFinished
+    | StepFailed
+    | RequestsReturned
+    | HandoffFinished
+    | HandoffFailed
+    | FirstTokenEmitted
+    | RequestEnded
+    | WorkerStalled
+    | WorkerResumed
+)
+"""Told by the fleet about its workers."""
+
+AnyFact: TypeAlias = InputFact | DerivedFact

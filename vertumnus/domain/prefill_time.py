@@ -1,0 +1,94 @@
+"""The cache-aware prefill-time model: W(R, P) of Eq. 1 and E_C(R, P) of Eq. 2 (sec. 3.2)."""
+
+from collections.abc import Iterable, Mapping
+
+from msgspec import Struct
+
+from vertumnus.domain.units import SECOND, Nanoseconds, Tokens
+
+
+def attention_work(uncached: Tokens, cached: Tokens) -> int:
+    """Return W(R, P) = R*P + R*(R + 1)/2, the query-key pairs left after a prefix hit (Eq. 1)."""
+    return uncached * cached + uncached * (uncached + 1) // 2
+
+
+class Coefficients(Struct, frozen=True, forbid_unknown_fields=True):
+    """Eq. 2's coefficients for one model on one kind of hardware, shared by all degrees."""
+
+    startup_s: float
+    """d: fixed cost of a step [s]."""
+    per_uncached_s: float
+    """a: communication and data movement, not divided by the degree [s/token]."""
+    per_cached_s: float
+    """b: access to the cached prefix [s/token]."""
+    divided_per_uncached_s: float
+    """c: token-local work, divided by the degree [s/token]."""
+    divided_per_pair_s: float
+    """alpha: attention work, divided by the degree [s/query-key pair]."""
+    per_doubling_s: float = 0.0
+    """g: cost of each doubling of the degree, g*log2(C); 0 is the published form [s]."""
+
+    def __post_init__(self) -> None:
+        for field in self.__struct_fields__:
+            value = getattr(self, field)
+            if not 0.0 <= value < float("inf"):
+                raise ValueError(f"{field} must be a finite number of seconds >= 0, got {value}")
+
+
+class DegreeTime(Struct, frozen=True, gc=False):
+    """Eq. 2 at one degree with the division by C already made [ns, ns/token, ns/pair]."""
+
+    startup_ns: float
+    per_uncached_ns: float
+    per_cached_ns: float
+    per_pair_ns: float
+
+
+class PrefillTimeModel:
+    """E_C(R, P): predicted queue-free prefill time at each supported degree."""
+
+    def __init__(self, by_degree: Mapping[int, DegreeTime]) -> None:
+        self._by_degree = dict(by_degree)
+
+    @classmethod
+    def of(cls, coefficients: Coefficients, degrees: Iterable[int]) -> "PrefillTimeModel":
+        """Build the model of *degrees* (powers of two) from shared *coefficients* (Eq. 2)."""
+        return cls({degree: _at_degree(coefficients, degree) for degree in degrees})
+
+    @property
+    def degrees(self) -> tuple[int, ...]:
+        """The degrees that this model can predict, ascending."""
+        return tuple(sorted(self._by_degree))
+
+    def predict(self, degree: int, uncached: Tokens, cached: Tokens) -> Nanoseconds:
+        """Return E_C(R, P) for one request alone in a step [ns] (Eq. 2)."""
+        time = self._by_degree[degree]
+        # attention_work inlined: this runs for every candidate degree of every request
+        return int(
+            time.startup_ns
+            + time.per_uncached_ns * uncached
+            + time.per_cached_ns * cached
+            + time.per_pair_ns * (uncached * cached + uncached * (uncached + 1) // 2)
+        )
+
+    def predict_step(self, degree: int, items: Iterable[tuple[Tokens, Tokens]]) -> Nanoseconds:
+        """Return the time of one step over (R, P) *items*; the start-up cost is paid once [ns]."""
+        time = self._by_degree[degree]
+        total = time.startup_ns
+        for uncached, cached in items:
+            total += (
+                time.per_uncached_ns * uncached
+                + time.per_cached_ns * cached
+                + time.per_pair_ns * attention_work(uncached, cached)
+            )
+        return int(total)
+
+
+def _at_degree(shared: Coefficients, degree: int) -> DegreeTime:
+    doublings = degree.bit_length() - 1  # log2 of a power of two, without libm
+    return DegreeTime(
+        startup_ns=(shared.startup_s + shared.per_doubling_s * doublings) * SECOND,
+        per_uncached_ns=(shared.per_uncached_s + shared.divided_per_uncached_s / degree) * SECOND,
+        per_cached_ns=shared.per_cached_s * SECOND,
+        per_pair_ns=shared.divided_per_pair_s / degree * SECOND,
+    )
