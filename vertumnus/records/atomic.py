@@ -1,0 +1,33 @@
+"""Files that appear whole or not at all."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import BinaryIO
+
+
+def write_whole(path: Path, write: Callable[[BinaryIO], object]) -> None:
+    """Let *write* fill a hidden file beside *path*, bring it to the disk and give it its name.
+
+    Readers see the old content or the new, never a part. When *write* fails nothing is left.
+    """
+    hidden = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        with hidden.open("wb") as file:
+            write(file)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(hidden, path)
+    except BaseException:
+        hidden.unlink(missing_ok=True)
+        raise
+    sync_folder(path.parent)
+
+
+def sync_folder(folder: Path) -> None:
+    """Bring the names in *folder* to the disk."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,207 @@
+"""The columns of a run's tables, by table, with the SQL type and the source of each value.
+
+Durations and instants are DOUBLE seconds (``_s``), the event clock BIGINT nanoseconds (``t_ns``),
+lengths tokens, shares 0..1; undefined is NULL. A column never changes its unit or meaning: a new
+meaning is a new column and a higher `TABLES_VERSION`.
+"""
+
+from collections.abc import Callable
+from operator import attrgetter
+from typing import Any, Final, Literal, NamedTuple, TypeAlias
+
+from vertumnus.domain.units import SECOND
+from vertumnus.records.run_row import canonical_json, config_hash
+
+TABLES_VERSION = 1
+"""In each row's ``schema_version``."""
+
+SqlType: TypeAlias = Literal["BIGINT", "INTEGER", "DOUBLE", "VARCHAR", "BOOLEAN", "VARCHAR[]"]
+
+
+class Column(NamedTuple):
+    """One column: its name, its type, and its value for a row object."""
+
+    name: str
+    type: SqlType
+    value: Callable[[Any], object]
+
+    def within(self, part: str) -> "Column":
+        """Return this column for rows that hold its row object as *part*."""
+        get, value = attrgetter(part), self.value
+        return self._replace(value=lambda row: value(get(row)))
+
+
+def _field(name: str, kind: SqlType, source: str | None = None) -> Column:
+    return Column(name, kind, attrgetter(source or name))
+
+
+def _seconds(name: str) -> Column:
+    """Return column ``<name>_s`` of the row's ``<name>_ns``."""
+    get = attrgetter(f"{name}_ns")
+
+    def value(row: Any) -> float | None:
+        nanoseconds = get(row)
+        return None if nanoseconds is None else nanoseconds / SECOND
+
+    return Column(f"{name}_s", "DOUBLE", value)
+
+
+_VERSION = Column("schema_version", "INTEGER", lambda row: TABLES_VERSION)
+
+_WORKER = (
+    Column("worker_id", "VARCHAR", lambda row: None if row.worker is None else str(row.worker)),
+    Column("cp_degree", "INTEGER", lambda row: None if row.worker is None else row.worker.degree),
+)
+
+_REQUESTS = (
+    _VERSION,
+    _field("request_id", "BIGINT"),
+    _seconds("arrival"),
+    _field("t_ns", "BIGINT"),
+    _field("status", "VARCHAR"),
+    _field("reason", "VARCHAR"),
+    _field("attempts", "INTEGER"),
+    *_WORKER,
+    _field("epoch", "INTEGER"),
+    _field("step_id", "BIGINT"),
+    _field("input_tokens", "BIGINT"),
+    _field("cached_tokens", "BIGINT"),
+    _field("uncached_tokens", "BIGINT"),
+    _field("output_tokens", "BIGINT"),
+    _field("oracle_cached_tokens", "BIGINT"),
+    _field("expected_cached_tokens", "BIGINT"),
+    _seconds("predicted_service"),
+    _seconds("queue"),
+    _seconds("cache_wait"),
+    _seconds("prefill"),
+    _seconds("compute"),
+    _seconds("ext"),
+    _seconds("ttft"),
+    _seconds("tpot"),
+    _seconds("e2e"),
+    _seconds("gpu"),
+    _seconds("send_lag"),
+    _seconds("slo_ttft"),
+    _field("slo_met", "BOOLEAN"),
+    _seconds("slo_tpot"),
+    _field("tpot_met", "BOOLEAN"),
+)
+
+_DECISIONS = (
+    _VERSION,
+    _field("request_id", "BIGINT"),
+    _field("attempt", "INTEGER"),
+    _field("t_ns", "BIGINT"),
+    *_WORKER,
+    _field("cached_tokens", "BIGINT"),
+    _seconds("queue"),
+    _seconds("service"),
+    _seconds("gpu_time"),
+    _seconds("cost"),
+    _field("chosen", "BOOLEAN"),
+    _field("excluded_reason", "VARCHAR"),
+)
+
+_WORKERS = (
+    _VERSION,
+    _field("t_ns", "BIGINT"),
+    *_WORKER,
+    _field("epoch", "INTEGER"),
+    _field("queued_requests", "INTEGER"),
+    _seconds("queued"),
+    _field("running_requests", "INTEGER"),
+    _field("queue_peak", "INTEGER"),
+    _seconds("busy"),
+    _field("requests", "BIGINT"),
+    _field("input_tokens", "BIGINT"),
+    _field("cached_tokens", "BIGINT"),
+)
+
+_FAULTS = (
+    _VERSION,
+    _field("t_ns", "BIGINT"),
+    _field("kind", "VARCHAR"),
+    _field("subject", "VARCHAR"),
+    _field("reason", "VARCHAR"),
+)
+
+_COUNTS = (
+    "requests",
+    "warmup_requests",
+    "measured_requests",
+    "finished",
+    "failed",
+    "rejected",
+    "cancelled",
+    "interrupted",
+    "input_tokens",
+    "cached_tokens",
+)
+
+_NUMBERS = (
+    "ttft_mean_s",
+    "ttft_p50_s",
+    "ttft_p90_s",
+    "ttft_p99_s",
+    "ttft_all_p50_s",
+    "ttft_all_p90_s",
+    "ttft_all_p99_s",
+    "queue_mean_s",
+    "cache_wait_mean_s",
+    "prefill_mean_s",
+    "ext_mean_s",
+    "tpot_mean_s",
+    "slo_attainment",
+    "tpot_attainment",
+    "hit_rate",
+    "oracle_hit_rate",
+    "requests_per_s",
+    "input_tokens_per_s",
+    "measured_s",
+    "send_lag_p99_s",
+)
+
+_RUNS = (
+    _VERSION,
+    _field("run_id", "VARCHAR", "start.run_id"),
+    _field("name", "VARCHAR", "start.name"),
+    _field("status", "VARCHAR"),
+    _field("verdict", "VARCHAR", "verdict.verdict"),
+    Column("reasons", "VARCHAR[]", lambda row: list(row.verdict.reasons)),
+    _field("backend", "VARCHAR", "header.backend"),
+    _field("execution", "VARCHAR"),
+    Column("config", "VARCHAR", lambda row: canonical_json(row.header.config)),
+    Column("config_hash", "VARCHAR", lambda row: config_hash(row.header.config)),
+    Column("overrides", "VARCHAR[]", lambda row: list(row.start.overrides)),
+    _field("seed", "BIGINT", "header.seed"),
+    _field("model", "VARCHAR", "header.profile.model"),
+    _field("hardware", "VARCHAR", "header.profile.hardware"),
+    _field("profile_provenance", "VARCHAR", "header.profile.provenance"),
+    _field("gpus", "INTEGER", "header.lattice.gpus"),
+    Column("composition", "VARCHAR", lambda row: str(row.header.composition)),
+    _field("block_tokens", "INTEGER", "header.block_tokens"),
+    _field("warmup_share", "DOUBLE", "header.records.warmup_share"),
+    _field("code_version", "VARCHAR", "start.code_version"),
+    _field("git_revision", "VARCHAR", "start.git_revision"),
+    Column("versions", "VARCHAR", lambda row: canonical_json(row.start.versions)),
+    _field("cpu_model", "VARCHAR", "start.cpu_model"),
+    _field("cores", "INTEGER", "start.cores"),
+    _field("wall_s", "DOUBLE"),
+    _field("sim_s", "DOUBLE"),
+    _field("sim_requests_per_s", "DOUBLE"),
+    *(_field(name, "BIGINT", f"metrics.{name}") for name in _COUNTS),
+    *(_field(name, "DOUBLE", f"metrics.{name}") for name in _NUMBERS),
+)
+
+TABLES: Final[dict[str, tuple[Column, ...]]] = {
+    "runs": _RUNS,
+    "requests": (
+        *(column.within("record") for column in _REQUESTS),
+        _field("measured", "BOOLEAN"),
+        _field("length_bucket", "VARCHAR"),
+    ),
+    "decisions": _DECISIONS,
+    "workers": _WORKERS,
+    "faults": _FAULTS,
+}
+"""Every table of a run."""

@@ -1,0 +1,95 @@
+"""The end of a run: from folds to tables and verdict; also for a run that was killed."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from vertumnus.domain.errors import ConfigError
+from vertumnus.records.decisions import CandidateRow
+from vertumnus.records.folds import RunFolds
+from vertumnus.records.log import LogHeader, is_locked, read_log
+from vertumnus.records.metrics import summarise
+from vertumnus.records.request_record import RequestRecord
+from vertumnus.records.run_dir import RunDir, RunEnd
+from vertumnus.records.run_row import RunRow, RunStatus
+from vertumnus.records.tables import write_table
+from vertumnus.records.verdict import Books, judge
+
+
+class PlacedRecord(NamedTuple):
+    """A row of the requests table: the record, and where it stands in its run."""
+
+    record: RequestRecord
+    measured: bool
+    """Whether it arrived after the warm-up."""
+    length_bucket: str
+
+
+def finish_run(
+    run: RunDir,
+    header: LogHeader,
+    folds: RunFolds,
+    *,
+    status: RunStatus,
+    books: Books | None,
+    wall_s: float | None,
+    candidates: Sequence[CandidateRow] = (),
+    failure: str | None = None,
+) -> RunEnd:
+    """Write the tables of *run* and then, as the last file, how it ended.
+
+    *folds* have read the whole log, which is still open, so that the run counts as running until
+    it has ended; *failure* is the error that ended a failed run. Raises
+    ConfigError when the folder has lost its start, OSError when the disk refuses; the run then
+    stays unfinished.
+    """
+    start = run.start()
+    if start is None:
+        raise ConfigError(f"{run.started}: missing or damaged; the run cannot be named without it")
+    folds.finish()
+    records = folds.requests
+    metrics = summarise(records, header.records)
+    failures = () if failure is None else (failure,)
+    verdict = judge(metrics, books, (*failures, *folds.problems))
+    row = RunRow(
+        start=start,
+        header=header,
+        status=status,
+        verdict=verdict,
+        metrics=metrics,
+        wall_s=wall_s,
+        sim_ns=folds.now,
+    )
+    write_table(run.table("requests"), "requests", _placed(records, header))
+    write_table(run.table("decisions"), "decisions", candidates)
+    write_table(run.table("workers"), "workers", folds.samples)
+    write_table(run.table("faults"), "faults", folds.faults)
+    write_table(run.table("runs"), "runs", [row])
+    end = RunEnd(status=status, verdict=verdict.verdict, reasons=verdict.reasons)
+    run.close(end)
+    return end
+
+
+def salvage(run: RunDir) -> RunEnd:
+    """Rebuild the tables of a killed run from its log; its status becomes "interrupted".
+
+    The decisions table stays empty: candidates are not in the log. Raises ConfigError when the run
+    is still going, has ended already, or left no readable log.
+    """
+    if run.end() is not None:
+        raise ConfigError(f"run {run.run_id}: has ended and needs no salvage")
+    if is_locked(run.log):
+        raise ConfigError(f"run {run.run_id}: is still running; wait for its end, or stop it first")
+    header, records = read_log(run.log)
+    folds = RunFolds(header)
+    folds.apply_all(records)
+    cut = "the log's last records are lost" if records.truncated else None
+    return finish_run(run, header, folds, status="interrupted", books=None, wall_s=None, failure=cut)
+
+
+def _placed(records: Sequence[RequestRecord], header: LogHeader) -> list[PlacedRecord]:
+    config = header.records
+    warmup = config.warmup_requests(len(records))
+    return [
+        PlacedRecord(record, place >= warmup, config.length_bucket(record.input_tokens))
+        for place, record in enumerate(records)
+    ]

@@ -1,0 +1,80 @@
+"""All folds of a run behind one call per record, while it runs or later from its log."""
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from vertumnus.domain.codec import Body, Record
+from vertumnus.domain.orders import Order
+from vertumnus.domain.units import Nanoseconds
+from vertumnus.records.faults import Fault, FaultList
+from vertumnus.records.load import WorkerLoad, WorkerSample
+from vertumnus.records.log import LogHeader
+from vertumnus.records.request_record import RequestRecord
+from vertumnus.records.timeline import Handlers, Timeline
+
+
+class RunFolds:
+    """What the run's tables are made of."""
+
+    def __init__(self, header: LogHeader) -> None:
+        self._timeline = Timeline(header.block_tokens, live=header.backend == "live")
+        self._load = WorkerLoad(header.composition.workers, header.records.worker_sample_ns)
+        self._faults = FaultList()
+        self._problems: list[str] = []
+        self._now: Nanoseconds = 0
+        self._handlers = _joined(self._timeline.handlers, self._load.handlers, self._faults.handlers)
+
+    @property
+    def now(self) -> Nanoseconds:
+        """The latest instant that a fact told."""
+        return self._now
+
+    @property
+    def requests(self) -> list[RequestRecord]:
+        """The requests that have ended, by id."""
+        return sorted(self._timeline.records, key=lambda record: record.request_id)
+
+    @property
+    def samples(self) -> list[WorkerSample]:
+        """The workers' samples so far, by time, then worker."""
+        return self._load.samples
+
+    @property
+    def faults(self) -> list[Fault]:
+        """What went wrong so far, by time."""
+        return self._faults.faults
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """What cannot have happened and makes the run invalid."""
+        return (*self._problems, *self._timeline.problems)
+
+    def apply(self, body: Body) -> None:
+        """Read one record; facts must come in the order in which they were told."""
+        if not isinstance(body, Order):
+            self._tick(body.at)
+        for handler in self._handlers.get(type(body), ()):
+            handler(body)
+
+    def apply_all(self, records: Iterable[Record]) -> None:
+        """Read *records* in order."""
+        for record in records:
+            self.apply(record.body)
+
+    def finish(self) -> None:
+        """End the run at its last fact: requests under way become interrupted."""
+        self._timeline.interrupt(self._now)
+        self._load.finish(self._now)
+
+    def _tick(self, at: Nanoseconds) -> None:
+        if at < self._now:
+            self._problems.append(f"the clock went backwards from {self._now} to {at} ns")
+        elif at > self._now:
+            self._now = at
+            if at >= self._load.next_sample:
+                self._load.sample_until(at)
+
+
+def _joined(*handlers: Handlers) -> dict[type, tuple[Callable[[Any], None], ...]]:
+    types = {kind for table in handlers for kind in table}
+    return {kind: tuple(table[kind] for table in handlers if kind in table) for kind in types}

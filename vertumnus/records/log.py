@@ -1,0 +1,222 @@
+"""The run's log: every fact, order and outcome in the order told, appended and never rewritten.
+
+    file  = MAGIC, header frame, batch frame, batch frame, ...
+    frame = length (u32), CRC-32 of the payload (u32), payload; little-endian
+
+The header's payload is a LogHeader, a batch's is a list of Records, both msgpack. A kill or a full
+disk can only cut the last frame: the checksum tells, and everything before it is read. The log
+carries no run id and no wall time, so that the same seed gives the same bytes.
+"""
+
+import fcntl
+import os
+import struct
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, BinaryIO, Literal, NamedTuple
+
+import msgspec
+from msgspec import Struct
+
+from vertumnus.domain.cluster import Composition, Lattice
+from vertumnus.domain.codec import SCHEMA_VERSION, Body, Record, decode_batch, encode_batch
+from vertumnus.domain.errors import ConfigError, VertumnusError
+from vertumnus.domain.profile import ModelProfile
+from vertumnus.domain.units import Tokens
+from vertumnus.records.config import RecordsConfig
+
+MAGIC = b"vertumnus log\n"
+BATCH_RECORDS = 512
+"""Records a frame: encoding and checksum cost below 1 us a record, a kill loses at most this many."""
+
+_FRAME = struct.Struct("<II")
+
+
+class LogHeader(Struct, frozen=True, kw_only=True):
+    """All that a reader needs to redo or measure the run."""
+
+    schema_version: int = SCHEMA_VERSION
+    code_version: str
+    config: dict[str, Any]
+    """The resolved configuration as plain values."""
+    profile: ModelProfile
+    lattice: Lattice
+    composition: Composition
+    """Workers at time 0."""
+    block_tokens: Tokens
+    seed: int
+    backend: Literal["sim", "live"]
+    records: RecordsConfig = RecordsConfig()
+
+
+class LogWriteError(VertumnusError):
+    """The log could not be extended; what it held before is intact."""
+
+
+class LogWriter:
+    """Appends records to a new log; holds the file's lock until closed, which marks the run as going."""
+
+    def __init__(self, path: Path, header: LogHeader) -> None:
+        """Create *path*, which must not exist, and write *header*; raises LogWriteError."""
+        self._path = path
+        self._batch: list[Record] = []
+        self._written = 0
+        try:
+            self._fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
+            fcntl.flock(self._fd, fcntl.LOCK_EX)
+        except OSError as error:
+            raise LogWriteError(f"{path}: cannot create the log: {error.strerror}") from error
+        try:
+            self._write(MAGIC + _frame(msgspec.msgpack.encode(header)))
+        except LogWriteError:
+            os.close(self._fd)
+            raise
+
+    def append(self, source: int, body: Body) -> None:
+        """Add one record; it reaches the file with its batch. Raises LogWriteError."""
+        batch = self._batch
+        batch.append(Record(source, body))
+        if len(batch) >= BATCH_RECORDS:
+            self.flush()
+
+    def flush(self) -> None:
+        """Write the records held back so far as a frame of their own.
+
+        Raises LogWriteError when the disk refuses; the records are kept for another try.
+        """
+        if self._batch:
+            self._write(_frame(encode_batch(self._batch)))
+            self._batch.clear()
+
+    def close(self) -> None:
+        """Write what is held back, bring it to the disk, release the lock; safe to call twice."""
+        if self._fd < 0:
+            return
+        try:
+            self.flush()
+            os.fsync(self._fd)
+        finally:
+            os.close(self._fd)
+            self._fd = -1
+
+    def _write(self, frame: bytes) -> None:
+        done = 0
+        try:
+            while done < len(frame):
+                done += os.write(self._fd, frame[done:])
+        except OSError as error:
+            # cut the torn frame off, so that a later one lands where readers look for it
+            os.ftruncate(self._fd, self._written)
+            os.lseek(self._fd, self._written, os.SEEK_SET)
+            kept = f"the log is intact up to byte {self._written}"
+            raise LogWriteError(f"{self._path}: cannot append: {error.strerror}; {kept}") from error
+        self._written += done
+
+
+class LogRecords(Iterator[Record]):
+    """The records of a log, in order."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self.truncated = False
+        """After the last record: whether a cut or damaged frame ended the log early."""
+        self._file = file
+        self._records = self._read()
+
+    def __next__(self) -> Record:
+        return next(self._records)
+
+    def _read(self) -> Iterator[Record]:
+        with self._file:
+            while (payload := self._payload()) is not None:
+                try:
+                    batch = decode_batch(payload)
+                except msgspec.MsgspecError:
+                    self.truncated = True
+                    return
+                yield from batch
+
+    def _payload(self) -> bytes | None:
+        try:
+            return _read_frame(self._file)
+        except _BadFrame:
+            self.truncated = True
+            return None
+
+
+class ReadLog(NamedTuple):
+    """An opened log."""
+
+    header: LogHeader
+    records: LogRecords
+
+
+def read_log(path: Path) -> ReadLog:
+    """Open the log at *path*: its header, and its records as they are read.
+
+    Raises ConfigError when there is no file, it is no log, or one of another schema.
+    """
+    try:
+        file = path.open("rb")
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot read the log: {error.strerror}") from error
+    try:
+        header = _read_header(path, file)
+    except BaseException:
+        file.close()
+        raise
+    return ReadLog(header, LogRecords(file))
+
+
+def is_locked(path: Path) -> bool:
+    """Return whether a process is still writing the log at *path*."""
+    try:
+        with path.open("rb") as file:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+    return False
+
+
+class _BadFrame(Exception):
+    """Bytes that are no whole frame."""
+
+
+class _AnySchema(Struct):
+    schema_version: int
+
+
+def _read_header(path: Path, file: BinaryIO) -> LogHeader:
+    if file.read(len(MAGIC)) != MAGIC:
+        raise ConfigError(f"{path}: not a log of vertumnus (it does not start with {MAGIC!r})")
+    try:
+        payload = _read_frame(file) or b""
+        version = msgspec.msgpack.decode(payload, type=_AnySchema).schema_version
+    except (_BadFrame, msgspec.MsgspecError) as error:
+        raise ConfigError(f"{path}: the log's header is cut or damaged") from error
+    if version != SCHEMA_VERSION:
+        raise ConfigError(f"{path}: found log schema {version}, this version reads schema {SCHEMA_VERSION}")
+    try:
+        return msgspec.msgpack.decode(payload, type=LogHeader)
+    except msgspec.MsgspecError as error:
+        raise ConfigError(f"{path}: the log's header does not fit schema {version}: {error}") from error
+
+
+def _frame(payload: bytes) -> bytes:
+    return _FRAME.pack(len(payload), zlib.crc32(payload)) + payload
+
+
+def _read_frame(file: BinaryIO) -> bytes | None:
+    """Return the next payload, None at the end of the file; raises _BadFrame."""
+    head = file.read(_FRAME.size)
+    if not head:
+        return None
+    if len(head) < _FRAME.size:
+        raise _BadFrame
+    length, checksum = _FRAME.unpack(head)
+    payload = file.read(length)
+    if len(payload) < length or zlib.crc32(payload) != checksum:
+        raise _BadFrame
+    return payload

@@ -1,0 +1,203 @@
+"""Fold of a run's facts and placements into one record per request (sec. 3.3).
+
+TTFT = queue + cache wait + prefill + ext, exact in nanoseconds for every request. It counts from
+the planned arrival, so a late sender makes the queue longer, never the TTFT shorter. Of several
+attempts the last step is the prefill and all before it is queue; the hit is that step's, once.
+Cache wait is 0: in this version no cache operation holds a request up outside the queue.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
+
+from msgspec import Struct
+
+from vertumnus.domain.cluster import CpGroup
+from vertumnus.domain.facts import (
+    FirstTokenEmitted,
+    RequestArrived,
+    RequestEnded,
+    StepFailed,
+    StepFinished,
+    StepStarted,
+)
+from vertumnus.domain.orders import Prefill
+from vertumnus.domain.request import Request
+from vertumnus.domain.units import Epoch, JobId, Nanoseconds, RequestId, Tokens
+from vertumnus.records.oracle import UnlimitedCache
+from vertumnus.records.request_record import Ending, RequestRecord
+
+Handlers: TypeAlias = Mapping[type, Callable[[Any], None]]
+"""What a fold does with each type of record that it reads; it passes over the rest."""
+
+
+class _Open(Struct, gc=False):
+    """A request under way: what its last placement and its last step said so far."""
+
+    request: Request
+    arrived_ns: Nanoseconds
+    oracle_cached: Tokens | None
+    attempts: int = 0
+    worker: CpGroup | None = None
+    expected_cached: Tokens | None = None
+    service_ns: Nanoseconds | None = None
+    epoch: Epoch | None = None
+    step_id: JobId | None = None
+    cached: Tokens = 0
+    step_uncached: Tokens = 0
+    """R over all requests of the step."""
+    started_ns: Nanoseconds | None = None
+    prefilled_ns: Nanoseconds | None = None
+    compute_ns: Nanoseconds | None = None
+    first_token_ns: Nanoseconds | None = None
+
+
+class Timeline:
+    """One RequestRecord for each request, in the order of their ends."""
+
+    def __init__(self, block_tokens: Tokens, *, live: bool) -> None:
+        self.records: list[RequestRecord] = []
+        self.problems: list[str] = []
+        """Facts that cannot be: a second end, a request that never arrived, a step without work."""
+        self.handlers: Handlers = {
+            RequestArrived: self._arrived,
+            Prefill: self._placed,
+            StepStarted: self._step_started,
+            StepFinished: self._step_finished,
+            StepFailed: self._step_failed,
+            FirstTokenEmitted: self._first_token,
+            RequestEnded: self._ended,
+        }
+        self._live = live
+        self._oracle = UnlimitedCache(block_tokens)
+        self._open: dict[RequestId, _Open] = {}
+        self._steps: dict[JobId, list[_Open]] = {}
+
+    def interrupt(self, at: Nanoseconds) -> None:
+        """Close the requests still under way at the end of the run, in order of arrival."""
+        for request_id in sorted(self._open):
+            opened = self._open.pop(request_id)
+            self.records.append(self._record(opened, at, "interrupted", None, None))
+
+    def _arrived(self, fact: RequestArrived) -> None:
+        request = fact.request
+        self._open[request.request_id] = _Open(request, fact.at, self._oracle.admit(request))
+
+    def _placed(self, order: Prefill) -> None:
+        opened = self._open.get(order.request_id)
+        if opened is None:
+            self._unknown("placed", order.request_id)
+            return
+        opened.attempts += 1
+        opened.worker = order.worker
+        opened.expected_cached = order.expected_cached
+        opened.service_ns = order.service_ns
+
+    def _step_started(self, fact: StepStarted) -> None:
+        opens, uncached = [], 0
+        for item in fact.items:
+            opened = self._open.get(item.request_id)
+            if opened is None:  # cancelled while its step was on the way
+                continue
+            opens.append(opened)
+            opened.worker = fact.worker
+            opened.epoch = fact.epoch
+            opened.step_id = fact.step_id
+            opened.cached = item.cached_tokens
+            opened.started_ns = fact.at
+            opened.prefilled_ns = opened.compute_ns = opened.first_token_ns = None
+            uncached += opened.request.input_tokens - item.cached_tokens
+            if item.cached_tokens >= opened.request.input_tokens:
+                self.problems.append(f"request {item.request_id} started a step with nothing to compute")
+        for opened in opens:
+            opened.step_uncached = uncached
+        self._steps[fact.step_id] = opens
+
+    def _step_finished(self, fact: StepFinished) -> None:
+        for opened in self._steps.pop(fact.step_id, ()):
+            opened.prefilled_ns = fact.at
+            opened.compute_ns = fact.compute_ns
+
+    def _step_failed(self, fact: StepFailed) -> None:
+        self._steps.pop(fact.step_id, None)
+
+    def _first_token(self, fact: FirstTokenEmitted) -> None:
+        opened = self._open.get(fact.request_id)
+        if opened is not None:
+            opened.first_token_ns = fact.at
+
+    def _ended(self, fact: RequestEnded) -> None:
+        opened = self._open.pop(fact.request_id, None)
+        if opened is None:
+            self._unknown("ended", fact.request_id)
+            return
+        if fact.status == "finished" and opened.first_token_ns is None:
+            self.problems.append(f"request {fact.request_id} finished without a first token")
+        self.records.append(self._record(opened, fact.at, fact.status, fact.reason, fact.output_tokens))
+
+    def _unknown(self, what: str, request_id: RequestId) -> None:
+        self.problems.append(f"request {request_id} was {what} after its end or before its arrival")
+
+    def _record(
+        self, opened: _Open, at: Nanoseconds, status: Ending, reason: str | None, output_tokens: Tokens | None
+    ) -> RequestRecord:
+        request = opened.request
+        arrival, started = request.arrival_ns, opened.started_ns
+        prefilled, first_token = opened.prefilled_ns, opened.first_token_ns
+        prefill = None if started is None or prefilled is None else prefilled - started
+        ttft = None if prefill is None or first_token is None else first_token - arrival
+        tpot = None
+        if status == "finished" and first_token is not None and output_tokens and output_tokens > 1:
+            tpot = (at - first_token) // (output_tokens - 1)
+        # positional and in one call: this is the fold's most expensive line
+        return RequestRecord(
+            request.request_id,
+            arrival,
+            at,
+            status,
+            reason,
+            opened.attempts,
+            opened.worker,
+            opened.epoch,
+            opened.step_id,
+            request.input_tokens,
+            None if started is None else opened.cached,
+            output_tokens,
+            opened.oracle_cached,
+            opened.expected_cached,
+            opened.service_ns,
+            None if started is None else started - arrival,
+            None if started is None else 0,
+            prefill,
+            opened.compute_ns,
+            None if ttft is None or prefilled is None or first_token is None else first_token - prefilled,
+            ttft,
+            tpot,
+            None if status == "interrupted" else at - arrival,
+            _gpu_time(opened, prefill),
+            opened.arrived_ns - arrival if self._live else None,
+            request.ttft_target_ns,
+            _met(status, ttft, request.ttft_target_ns),
+            request.tpot_target_ns,
+            _tpot_met(status, output_tokens, tpot, request.tpot_target_ns),
+        )
+
+
+def _gpu_time(opened: _Open, prefill: Nanoseconds | None) -> Nanoseconds | None:
+    if prefill is None or opened.worker is None:
+        return None
+    uncached = opened.request.input_tokens - opened.cached
+    return opened.worker.degree * prefill * uncached // max(1, opened.step_uncached)
+
+
+def _met(status: Ending, took: Nanoseconds | None, target: Nanoseconds | None) -> bool | None:
+    if target is None:
+        return None
+    return status == "finished" and took is not None and took <= target
+
+
+def _tpot_met(
+    status: Ending, output_tokens: Tokens | None, tpot: Nanoseconds | None, target: Nanoseconds | None
+) -> bool | None:
+    """Return `_met`, but None for a finished answer of one token, which has no TPOT."""
+    undefined = status == "finished" and output_tokens is not None and output_tokens <= 1
+    return None if undefined else _met(status, tpot, target)
