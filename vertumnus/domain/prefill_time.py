@@ -1,6 +1,6 @@
 """The cache-aware prefill-time model: W(R, P) of Eq. 1 and E_C(R, P) of Eq. 2 (sec. 3.2)."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec import Struct
 
@@ -71,17 +71,14 @@ class PrefillTimeModel:
             + time.per_pair_ns * (uncached * cached + uncached * (uncached + 1) // 2)
         )
 
-    def predict_step(self, degree: int, items: Iterable[tuple[Tokens, Tokens]]) -> Nanoseconds:
-        """Return the time of one step over (R, P) *items*; the start-up cost is paid once [ns]."""
-        time = self._by_degree[degree]
-        total = time.startup_ns
-        for uncached, cached in items:
-            total += (
-                time.per_uncached_ns * uncached
-                + time.per_cached_ns * cached
-                + time.per_pair_ns * attention_work(uncached, cached)
-            )
-        return int(total)
+    def step_shares(self, degree: int, items: Sequence[tuple[Tokens, Tokens]]) -> list[Nanoseconds]:
+        """Return each (R, P) item's share of one step's time [ns].
+
+        The start-up cost is paid once, by the first item; the shares add up to the step's time.
+        """
+        startup = int(self._by_degree[degree].startup_ns)
+        alone = [self.predict(degree, uncached, cached) for uncached, cached in items]
+        return [time - startup if place else time for place, time in enumerate(alone)]
 
 
 def _at_degree(shared: Coefficients, degree: int) -> DegreeTime:

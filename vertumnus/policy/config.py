@@ -5,7 +5,9 @@ from typing import Literal, TypeAlias
 from msgspec import Struct
 
 
-class PaperPolicy(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, tag_field="name", tag="paper"):
+class PaperPolicy(
+    Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, tag_field="name", tag="paper"
+):
     """Placement as published (sec. 5.3), FIFO at each worker."""
 
     beta: float = 1.0
@@ -27,7 +29,9 @@ class HomoPolicy(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, 
     """All workers at one degree; least predicted wait plus cache-aware service time."""
 
 
-class StaticPolicy(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, tag_field="name", tag="static"):
+class StaticPolicy(
+    Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, tag_field="name", tag="static"
+):
     """Prompts longer than a threshold go to the largest degree, the others to the smallest."""
 
     length_threshold: int

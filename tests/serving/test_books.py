@@ -1,0 +1,140 @@
+"""The books balance after every event, whatever happens to jobs, ranks and clients."""
+
+from collections import Counter
+from random import Random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.support.builders import a_cluster, a_control_plane, shared_prefix_requests
+from tests.support.chaos import ChaosEngine
+from vertumnus.domain.codec import ORDER, Record
+from vertumnus.domain.facts import RequestEnded
+from vertumnus.policy.config import (
+    HomoPolicy,
+    LeastLoadedPolicy,
+    PaperPolicy,
+    RoundRobinPolicy,
+    StaticPolicy,
+)
+from vertumnus.policy.control_plane import ControlPlane
+from vertumnus.serving.loop import Loop
+from vertumnus.serving.replay import replay_facts, replay_inputs
+from vertumnus.workers.config import DecodeConfig
+from vertumnus.workers.fleet import Fleet
+
+shapes = st.lists(
+    st.tuples(st.integers(0, 4), st.integers(0, 9), st.integers(1, 20)), min_size=1, max_size=40
+)
+
+
+class Rig:
+    """A pool on the chaos engine that audits itself after every event."""
+
+    def __init__(self, seed: int, policy=None, composition=None, **chaos: float) -> None:
+        random = Random(seed)
+        self.cluster = a_cluster(
+            composition=composition,
+            blocks_per_rank=random.choice([12, 20, 64]),
+            decode=DecodeConfig(ranks=2, slots_per_rank=random.choice([1, 3]), tokens_per_rank=400),
+            step_tokens=random.choice([0, 100, 400]),
+            handoff_share=random.choice([0.25, 1.0]),
+        )
+        self.policy = policy
+        self.engine = ChaosEngine(seed, **chaos)
+        self.fleet, self.control = self.fresh()
+        self.records: list[Record] = []
+        self.loop = Loop(self.engine, self.fleet, self.control, self.record)
+
+    def fresh(self) -> tuple[Fleet, ControlPlane]:
+        return Fleet(self.cluster, 16), a_control_plane(self.cluster, self.policy)
+
+    def record(self, source, body) -> None:
+        self.records.append(Record(source, body))
+
+    def audit(self) -> None:
+        self.fleet.check()
+        self.control.check()
+        assert self.control.index.resident() == self.resident_by_rank()
+
+    def resident_by_rank(self) -> dict[int, int]:
+        """Blocks on the ranks of workers in service, as the workers know them."""
+        counts: Counter[int] = Counter()
+        for worker in self.fleet.workers.values():
+            if worker.in_service:
+                counts.update(worker.cache.resident_ranks())
+        return dict(counts)
+
+    def run(self, lengths) -> None:
+        self.loop.serve(shared_prefix_requests(lengths), self.audit)
+
+    def ends(self) -> list[RequestEnded]:
+        return [r.body for r in self.records if type(r.body) is RequestEnded]
+
+
+@settings(max_examples=60, deadline=None)
+@given(shapes, st.integers(0, 10_000))
+def test_books_balance_under_failures(lengths, seed) -> None:
+    """Steps and hand-offs fail, clients cancel, ranks die: each request ends once and all books close at 0."""
+    rig = Rig(seed, step_error=0.03, handoff_error=0.1, cancel=0.2)
+    random = Random(seed)
+    if random.random() < 0.5:
+        rig.engine.lose_rank(random.randrange(4), random.randrange(200_000_000))
+    if random.random() < 0.5:
+        rig.engine.lose_decode_rank(random.randrange(2), random.randrange(200_000_000))
+    rig.run(lengths)
+    assert sorted(end.request_id for end in rig.ends()) == list(range(len(lengths)))
+    books = rig.fleet.books()
+    assert (books.open_requests, books.pinned_blocks, books.decode_slots) == (0, 0, 0)
+    assert books.blocks_in_use == books.blocks_held
+    assert rig.control.ledger.total_ns == 0
+
+
+@settings(max_examples=30, deadline=None)
+@given(shapes, st.integers(0, 10_000))
+def test_undisturbed_runs_finish_everything(lengths, seed) -> None:
+    """Without failures every request finishes, however small memory and decode pool are."""
+    rig = Rig(seed)
+    rig.run(lengths)
+    assert {end.status for end in rig.ends()} == {"finished"}
+
+
+@settings(max_examples=30, deadline=None)
+@given(shapes, st.integers(0, 10_000))
+def test_replays_are_exact(lengths, seed) -> None:
+    """Facts through a fresh control plane give the same orders; inputs give all facts and orders."""
+    rig = Rig(seed, step_error=0.03, handoff_error=0.1, cancel=0.2)
+    rig.engine.lose_rank(seed % 4, 50_000_000)
+    rig.run(lengths)
+    assert replay_facts(rig.records, rig.fresh()[1]) is None
+    assert replay_inputs(rig.records, *rig.fresh()) is None
+
+
+def test_replay_names_the_first_difference() -> None:
+    """A changed order in the log is found, at its place."""
+    rig = Rig(3)
+    rig.run([(0, 3, 1), (0, 4, 2), (1, 2, 5)])
+    place = [i for i, r in enumerate(rig.records) if r.source == ORDER][-1]
+    rig.records[place] = Record(ORDER, rig.records[0].body)
+    facts, inputs = replay_facts(rig.records, rig.fresh()[1]), replay_inputs(rig.records, *rig.fresh())
+    assert facts is not None and facts.place == place
+    assert inputs is not None and inputs.place == place
+
+
+@pytest.mark.parametrize(
+    ("policy", "composition"),
+    [
+        (PaperPolicy(beta=2.0, queue_estimate="remaining"), None),
+        (HomoPolicy(), {2: 2}),
+        (StaticPolicy(length_threshold=60), None),
+        (LeastLoadedPolicy(), None),
+        (RoundRobinPolicy(), None),
+    ],
+)
+def test_every_policy_balances_and_replays(policy, composition) -> None:
+    """Each policy serves a mixed stream with failures, and replays exactly."""
+    rig = Rig(11, policy, composition, step_error=0.02, handoff_error=0.05, cancel=0.1)
+    rig.run([(n % 3, n % 7, 1 + n % 11) for n in range(60)])
+    assert len(rig.ends()) == 60
+    assert replay_facts(rig.records, rig.fresh()[1]) is None

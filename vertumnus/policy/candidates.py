@@ -1,0 +1,39 @@
+"""Who may serve a request (sec. 5.2): in service, and large enough for its blocks."""
+
+from collections.abc import Iterable
+
+from msgspec import Struct
+
+from vertumnus.domain.cluster import CpGroup
+from vertumnus.domain.units import Blocks
+from vertumnus.policy.placement import Excluded
+
+
+class WorkerState(Struct, gc=False):
+    """A worker as the control plane knows it."""
+
+    place: int
+    """Its position in the prefix index's order."""
+    group: CpGroup
+    capacity_blocks: Blocks
+    out_of_service: str | None = None
+    """Why it serves nobody; None while it does."""
+
+
+def eligible(
+    workers: Iterable[WorkerState], needed_blocks: Blocks
+) -> tuple[list[WorkerState], tuple[Excluded, ...]]:
+    """Split *workers* into candidates for a prompt of *needed_blocks* and the others with the reason.
+
+    A prefix miss excludes nobody: the missing part is recomputed.
+    """
+    candidates, excluded = [], []
+    for worker in workers:
+        if worker.out_of_service is not None:
+            excluded.append(Excluded(worker.group, worker.out_of_service))
+        elif worker.capacity_blocks < needed_blocks:
+            reason = f"holds {worker.capacity_blocks} blocks, the prompt needs {needed_blocks}"
+            excluded.append(Excluded(worker.group, reason))
+        else:
+            candidates.append(worker)
+    return candidates, tuple(excluded)

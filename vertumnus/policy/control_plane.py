@@ -1,0 +1,247 @@
+"""The cluster's brain: facts go in, orders come out. No clock, no randomness, no I/O.
+
+``handle`` is the only way in. Everything that one fact changes is changed when it returns, and
+the same facts give the same orders, so a log can be replayed against a fresh control plane.
+"""
+
+from collections.abc import Callable
+from typing import Any, Literal
+
+from msgspec import Struct
+
+from vertumnus.domain.cluster import Composition
+from vertumnus.domain.errors import InvariantError
+from vertumnus.domain.facts import (
+    AnyFact,
+    RankLost,
+    RequestArrived,
+    RequestCancelled,
+    RequestEnded,
+    RequestsReturned,
+    StepFailed,
+    StepFinished,
+    StepStarted,
+    TimerFired,
+)
+from vertumnus.domain.orders import AnyOrder, Cancel, Prefill, Reject, SetTimer
+from vertumnus.domain.prefill_time import PrefillTimeModel
+from vertumnus.domain.request import Request, blocks_for
+from vertumnus.domain.units import Blocks, JobId, Nanoseconds, RequestId, Tokens, to_ns
+from vertumnus.policy.candidates import WorkerState, eligible
+from vertumnus.policy.config import CacheConfig, PaperPolicy, PolicyConfig
+from vertumnus.policy.ledger import Ledger
+from vertumnus.policy.offers import Pricer
+from vertumnus.policy.placement import Decision, cheapest, cost_rule
+from vertumnus.policy.prefix.index import Match, PrefixIndex
+from vertumnus.policy.statistics import PrefixStatistics
+
+SCAN = "scan"
+"""Timer of the periodic scan of the prefix index (sec. 7.2)."""
+
+
+class Placed(Struct, gc=False):
+    """A request that has arrived and not ended."""
+
+    request: Request
+    attempt: int = 0
+    is_reuse_counted: bool = False
+
+
+class ControlPlane:
+    """Places requests, keeps the ledger, the prefix index and its statistics."""
+
+    def __init__(
+        self,
+        policy: PolicyConfig,
+        cache: CacheConfig,
+        composition: Composition,
+        prefill_time: PrefillTimeModel,
+        *,
+        block_tokens: Tokens,
+        blocks_per_rank: Blocks,
+        max_attempts: int,
+        observe: Callable[[Decision], None] | None = None,
+    ) -> None:
+        groups = composition.workers
+        self.workers = {
+            group: WorkerState(place, group, group.degree * blocks_per_rank)
+            for place, group in enumerate(groups)
+        }
+        self.ledger = Ledger(groups)
+        self.index = PrefixIndex(groups)
+        self.statistics = PrefixStatistics(cache, self.index, prefill_time, block_tokens)
+        self._worker_of_rank = {rank: state for state in self.workers.values() for rank in state.group.ranks}
+        self._prefill_time = prefill_time
+        self._block_tokens = block_tokens
+        self._max_attempts = max_attempts
+        self._scan_interval = to_ns(cache.scan_interval_s)
+        published = policy if isinstance(policy, PaperPolicy) else PaperPolicy()
+        self._costs = cost_rule(policy)
+        self._is_published = isinstance(policy, PaperPolicy)
+        self._published_costs = cost_rule(published)
+        self._pricer = Pricer(prefill_time, self.ledger, block_tokens, published.queue_estimate)
+        self._open: dict[RequestId, Placed] = {}
+        self._running: dict[JobId, tuple[RequestId, ...]] = {}
+        self._observe = observe
+        self._handlers: dict[type[AnyFact], Callable[[Any], list[AnyOrder]]] = {
+            RequestArrived: self._arrived,
+            RequestCancelled: self._cancelled,
+            StepStarted: self._step_started,
+            StepFinished: self._step_finished,
+            StepFailed: self._step_failed,
+            RequestsReturned: self._returned,
+            RequestEnded: self._ended,
+            RankLost: self._rank_lost,
+            TimerFired: self._timer_fired,
+        }
+
+    def start(self) -> list[AnyOrder]:
+        """Return the orders that come before the first fact."""
+        return [SetTimer(SCAN, self._scan_interval)]
+
+    def handle(self, fact: AnyFact) -> list[AnyOrder]:
+        """Take one fact and return what shall happen because of it, in order."""
+        handler = self._handlers.get(type(fact))
+        return handler(fact) if handler is not None else []
+
+    def check(self) -> None:
+        """Raise InvariantError unless ledger and index are consistent and settle with the open requests."""
+        self.ledger.check()
+        self.index.check()
+        if not self._open and self.ledger.total_ns != 0:
+            raise InvariantError(f"no request is open and {self.ledger.total_ns} ns are reserved")
+
+    # ---- requests -------------------------------------------------------------------------------
+
+    def _arrived(self, fact: RequestArrived) -> list[AnyOrder]:
+        request = fact.request
+        placed = self._open[request.request_id] = Placed(request)
+        match = self.index.match(request.block_keys or ())
+        decision = self._decide(placed, match, fact.at)
+        if decision.offers and match.known:
+            self._count_missed(request, match, decision)
+        return [self._order(placed, decision)]
+
+    def _cancelled(self, fact: RequestCancelled) -> list[AnyOrder]:
+        return [Cancel(fact.request_id)] if fact.request_id in self._open else []
+
+    def _returned(self, fact: RequestsReturned) -> list[AnyOrder]:
+        orders: list[AnyOrder] = []
+        for request_id in fact.request_ids:
+            self.ledger.release(request_id)
+            placed = self._open[request_id]
+            placed.attempt += 1
+            if placed.attempt >= self._max_attempts:
+                reason = f"placed {placed.attempt} times, last returned: {fact.reason}"
+                orders.append(Reject(request_id, "failed", reason))
+            else:
+                match = self.index.match(placed.request.block_keys or ())
+                orders.append(self._order(placed, self._decide(placed, match, fact.at)))
+        return orders
+
+    def _ended(self, fact: RequestEnded) -> list[AnyOrder]:
+        self.ledger.release(fact.request_id)
+        del self._open[fact.request_id]
+        return []
+
+    def _decide(self, placed: Placed, match: Match, now: Nanoseconds) -> Decision:
+        request = placed.request
+        needed = blocks_for(request.input_tokens, self._block_tokens)
+        candidates, excluded = eligible(self.workers.values(), needed)
+        offers = self._pricer.offers(request, match.held, candidates, now)
+        costs = self._costs(request, offers) if offers else []
+        chosen = cheapest(offers, costs)
+        decision = Decision(now, request.request_id, placed.attempt, offers, tuple(costs), excluded, chosen)
+        if self._observe is not None:
+            self._observe(decision)
+        return decision
+
+    def _order(self, placed: Placed, decision: Decision) -> AnyOrder:
+        request = placed.request
+        if decision.chosen is None:
+            why = "; ".join(f"worker {worker}: {reason}" for worker, reason in decision.excluded)
+            status: Literal["failed", "rejected"] = "failed" if placed.attempt else "rejected"
+            return Reject(request.request_id, status, f"no worker can serve it ({why})")
+        offer = decision.offers[decision.chosen]
+        self.ledger.reserve(request.request_id, offer.worker, offer.service_ns)
+        return Prefill(
+            request.request_id,
+            placed.attempt,
+            offer.worker,
+            request.arrival_ns,  # first come, first served; a retry keeps its arrival
+            (),
+            offer.service_ns,
+            offer.cached_tokens,
+        )
+
+    def _count_missed(self, request: Request, match: Match, decision: Decision) -> None:
+        degree = self._preferred_degree(request, decision)
+        held = max(match.held[state.place] for state in self.workers.values() if state.group.degree == degree)
+        if held < match.known:
+            self.statistics.count_missed(request, match.known, held, degree)
+
+    def _preferred_degree(self, request: Request, decision: Decision) -> int:
+        """Return the degree that the published cost prefers without the load term (sec. 7.1)."""
+        offers = decision.offers
+        costs = decision.costs if self._is_published else self._published_costs(request, offers)
+        unloaded = [
+            cost - offer.queue_ns for cost, offer in zip(costs, offers, strict=True) if cost is not None
+        ]
+        place = cheapest(offers, unloaded)
+        return offers[place or 0].worker.degree
+
+    # ---- steps ----------------------------------------------------------------------------------
+
+    def _step_started(self, fact: StepStarted) -> list[AnyOrder]:
+        degree = fact.worker.degree
+        lengths = [self._open[item.request_id].request.input_tokens for item in fact.items]
+        sizes = [
+            (n - item.cached_tokens, item.cached_tokens) for n, item in zip(lengths, fact.items, strict=True)
+        ]
+        shares = self._prefill_time.step_shares(degree, sizes)
+        for item, share in zip(fact.items, shares, strict=True):
+            self.ledger.reprice(item.request_id, share)
+            placed = self._open[item.request_id]
+            if not placed.is_reuse_counted:  # once per request, however often it is placed
+                placed.is_reuse_counted = True
+                self.statistics.count_reuse(placed.request, degree, item.cached_tokens)
+        self._running[fact.step_id] = tuple(item.request_id for item in fact.items)
+        self.ledger.start(fact.worker, sum(shares), fact.at)
+        for rank, keys in fact.evicted:
+            self.statistics.note_unheld(self.index.evict(rank, keys))
+        return []
+
+    def _step_finished(self, fact: StepFinished) -> list[AnyOrder]:
+        self.ledger.stop(fact.worker)
+        group = fact.worker
+        for request_id, first_block, owners in fact.installed:
+            path = self._open[request_id].request.block_keys or ()
+            if owners is None:
+                regular = range(first_block, len(path))
+                owners = tuple(group.first_rank + block % group.degree for block in regular)
+            self.index.install(path, first_block, owners)
+        for request_id in self._running.pop(fact.step_id):
+            self.ledger.release(request_id)
+        return []
+
+    def _step_failed(self, fact: StepFailed) -> list[AnyOrder]:
+        # the reservations go with RequestsReturned or RequestEnded
+        self.ledger.stop(fact.worker)
+        del self._running[fact.step_id]
+        self._take_out(self.workers[fact.worker], f"a step failed: {fact.reason}")
+        return []
+
+    # ---- losses and timers ----------------------------------------------------------------------
+
+    def _rank_lost(self, fact: RankLost) -> list[AnyOrder]:
+        self._take_out(self._worker_of_rank[fact.rank], f"rank {fact.rank} is lost: {fact.reason}")
+        return []
+
+    def _take_out(self, worker: WorkerState, reason: str) -> None:
+        if worker.out_of_service is None:
+            worker.out_of_service = reason
+            self.statistics.note_unheld(self.index.forget(worker.group.mask))
+
+    def _timer_fired(self, fact: TimerFired) -> list[AnyOrder]:
+        self.statistics.scan()
+        return [SetTimer(SCAN, fact.due_ns + self._scan_interval)]

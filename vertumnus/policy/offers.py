@@ -1,0 +1,55 @@
+"""What each candidate would mean for a request: P, q, s and the extra GPU time (sec. 5.2-5.3)."""
+
+from collections.abc import Sequence
+from typing import Literal
+
+from vertumnus.domain.prefill_time import PrefillTimeModel
+from vertumnus.domain.request import Request
+from vertumnus.domain.units import Blocks, Nanoseconds, Tokens
+from vertumnus.policy.candidates import WorkerState
+from vertumnus.policy.ledger import Ledger
+from vertumnus.policy.placement import Offer
+
+
+class Pricer:
+    """Prices candidates with the prefill-time model and the ledger."""
+
+    def __init__(
+        self,
+        prefill_time: PrefillTimeModel,
+        ledger: Ledger,
+        block_tokens: Tokens,
+        queue_estimate: Literal["outstanding", "remaining"],
+    ) -> None:
+        self._predict = prefill_time.predict
+        self._ledger = ledger
+        self._block_tokens = block_tokens
+        self._is_remaining = queue_estimate == "remaining"
+
+    def offers(
+        self, request: Request, held: Sequence[Blocks], candidates: Sequence[WorkerState], now: Nanoseconds
+    ) -> tuple[Offer, ...]:
+        """Return one offer for each candidate; *held* are its leading blocks, by the worker's place."""
+        length, block_tokens, predict = request.input_tokens, self._block_tokens, self._predict
+        most = (length - 1) // block_tokens  # one token is always computed
+        smallest = min((worker.group.degree for worker in candidates), default=0)
+        priced: dict[tuple[int, Blocks], tuple[Tokens, Nanoseconds, Nanoseconds]] = {}
+        offers = []
+        for worker in candidates:
+            group = worker.group
+            key = (group.degree, held[worker.place])
+            price = priced.get(key)
+            if price is None:
+                cached = min(key[1], most) * block_tokens
+                service = predict(key[0], length - cached, cached)
+                extra = 0
+                if key[0] != smallest:
+                    extra = key[0] * service - smallest * predict(smallest, length - cached, cached)
+                price = priced[key] = (cached, service, extra)
+            offers.append(Offer(group, price[0], self._queue(worker, now), price[1], price[2]))
+        return tuple(offers)
+
+    def _queue(self, worker: WorkerState, now: Nanoseconds) -> Nanoseconds:
+        if self._is_remaining:
+            return self._ledger.remaining(worker.group, now)
+        return self._ledger.outstanding(worker.group)

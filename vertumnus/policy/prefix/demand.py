@@ -1,0 +1,85 @@
+"""Demand for prefixes by CP degree: access and missed (Algorithm 1), decayed at each scan (Algorithm 2).
+
+Counters are lazy: a scan advances one number, and a counter is scaled when it is next touched. A
+node without demand has no counter.
+"""
+
+from msgspec import Struct
+
+from vertumnus.domain.units import BlockKey, Nanoseconds
+
+
+class Counter(Struct, gc=False):
+    """Demand for one block at one degree, as of the scan in which it was last touched."""
+
+    scan: int
+    access: float = 0.0
+    """Reuses by requests served at the degree."""
+    missed_ns: float = 0.0
+    """Predicted time lost by requests that preferred the degree and found no copy there [ns]."""
+
+
+class Demand:
+    """access[z, C] and missed[z, C] for every block with recent demand."""
+
+    def __init__(self, decay: float) -> None:
+        self._powers = [1.0, decay]
+        self._scan = 0
+        self._counters: dict[BlockKey, dict[int, Counter]] = {}
+
+    def __len__(self) -> int:
+        return len(self._counters)
+
+    def add_access(self, key: BlockKey, degree: int) -> None:
+        """Count one reuse of the block at *degree* (Algorithm 1, line 2)."""
+        self._touch(key, degree).access += 1.0
+
+    def add_missed(self, key: BlockKey, degree: int, benefit_ns: Nanoseconds) -> None:
+        """Add the benefit that the block would have had at *degree* (Algorithm 1, line 9)."""
+        self._touch(key, degree).missed_ns += benefit_ns
+
+    def access(self, key: BlockKey, degree: int) -> float:
+        """Return access[z, C] now."""
+        counter = self._counters.get(key, {}).get(degree)
+        return 0.0 if counter is None else counter.access * self._aged(counter)
+
+    def missed_ns(self, key: BlockKey, degree: int) -> float:
+        """Return missed[z, C] now [ns]."""
+        counter = self._counters.get(key, {}).get(degree)
+        return 0.0 if counter is None else counter.missed_ns * self._aged(counter)
+
+    def decay(self) -> None:
+        """Scale every counter by the decay factor (Algorithm 2, lines 12-14)."""
+        self._scan += 1
+
+    def is_below(self, key: BlockKey, access: float, missed_ns: float) -> bool:
+        """Return whether the block's demand at every degree is below both floors."""
+        return all(
+            self.access(key, degree) < access and self.missed_ns(key, degree) < missed_ns
+            for degree in self._counters.get(key, ())
+        )
+
+    def forget(self, key: BlockKey) -> None:
+        """Drop the block's counters."""
+        self._counters.pop(key, None)
+
+    def _touch(self, key: BlockKey, degree: int) -> Counter:
+        by_degree = self._counters.get(key)
+        if by_degree is None:
+            by_degree = self._counters[key] = {}
+        counter = by_degree.get(degree)
+        if counter is None:
+            counter = by_degree[degree] = Counter(self._scan)
+        elif counter.scan != self._scan:
+            factor = self._aged(counter)
+            counter.access *= factor
+            counter.missed_ns *= factor
+            counter.scan = self._scan
+        return counter
+
+    def _aged(self, counter: Counter) -> float:
+        # powers by multiplication: pow() may differ between machines in the last bit (D9)
+        age, powers = self._scan - counter.scan, self._powers
+        while len(powers) <= age:
+            powers.append(powers[-1] * powers[1])
+        return powers[age]

@@ -1,0 +1,178 @@
+"""The global prefix index: which ranks hold which block, folded to workers on demand (sec. 7.1, D1).
+
+A node is one cache block; the path from a root to it is the prefix. Residency is kept per rank, as a
+bitmask, so a split or merge touches no node: a worker holds a node when one of its ranks does, and
+holds a prefix when it holds every node of its path. Nodes know parents by key only.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from msgspec import Struct
+
+from vertumnus.domain.cluster import CpGroup
+from vertumnus.domain.errors import InvariantError, ProtocolError
+from vertumnus.domain.units import BlockKey, Blocks, Rank
+
+
+class Node(Struct, gc=False):
+    """One block of the trie."""
+
+    parent: BlockKey | None
+    depth: Blocks
+    """Blocks of the prefix that ends here, this one included."""
+    owners: int = 0
+    """The ranks that hold the block, as a bitmask."""
+    children: int = 0
+    """Nodes whose parent this is."""
+
+
+class Match(NamedTuple):
+    """How far a prompt's blocks are known, and how far each worker holds them."""
+
+    held: list[Blocks]
+    """Leading blocks at each worker, in the index's order of workers: ReusedPath if routed there."""
+    known: Blocks
+    """Leading blocks with a node, wherever they are: MatchedPath (sec. 7.1)."""
+
+
+class PrefixIndex:
+    """Nodes by key, and the fold from owning ranks to holding workers."""
+
+    def __init__(self, workers: Sequence[CpGroup]) -> None:
+        self._nodes: dict[BlockKey, Node] = {}
+        self._workers = tuple(workers)
+        self._masks = [worker.mask for worker in self._workers]
+        self._holders_of: dict[int, int] = {0: 0}
+        self._degree_mask: dict[int, int] = {}
+        for place, worker in enumerate(self._workers):
+            self._degree_mask[worker.degree] = self._degree_mask.get(worker.degree, 0) | 1 << place
+
+    def __len__(self) -> int:
+        return len(self._nodes)
+
+    def node(self, key: BlockKey) -> Node | None:
+        """Return the node of *key*, or None."""
+        return self._nodes.get(key)
+
+    def match(self, keys: Sequence[BlockKey]) -> Match:
+        """Walk a prompt's blocks from the root.
+
+        The set of workers that hold everything so far only shrinks along the path, so each worker's
+        count is settled once, where it drops out.
+        """
+        nodes, fold = self._nodes, self._holders_of
+        held = [0] * len(self._workers)
+        holding = (1 << len(held)) - 1
+        known = 0
+        for key in keys:
+            node = nodes.get(key)
+            if node is None:
+                break
+            if holding:
+                owners = node.owners
+                holders = fold.get(owners)
+                if holders is None:
+                    holders = self._fold(owners)
+                dropped = holding & ~holders
+                if dropped:
+                    _settle(held, dropped, known)
+                    holding &= holders
+            known += 1
+        if holding:
+            _settle(held, holding, known)
+        return Match(held, known)
+
+    def replica_count(self, key: BlockKey, degree: int) -> int:
+        """Return ReplicaCount(z, C): degree-C workers that hold the block [workers] (sec. 7.1)."""
+        node = self._nodes.get(key)
+        if node is None:
+            return 0
+        return (self._fold(node.owners) & self._degree_mask.get(degree, 0)).bit_count()
+
+    def install(self, path: Sequence[BlockKey], first_block: Blocks, owners: Iterable[Rank]) -> None:
+        """Note that ``path[first_block:]`` is now held by *owners*, block by block."""
+        nodes = self._nodes
+        parent = path[first_block - 1] if first_block else None
+        depth = first_block
+        for key, owner in zip(path[first_block:], owners, strict=True):
+            depth += 1
+            node = nodes.get(key)
+            if node is None:
+                node = self._add(key, parent, depth)
+            node.owners |= 1 << owner
+            parent = key
+
+    def evict(self, rank: Rank, keys: Iterable[BlockKey]) -> list[BlockKey]:
+        """Note that *rank* no longer holds *keys*; return those that nobody holds any more."""
+        orphaned = []
+        for key in keys:
+            node = self._nodes[key]
+            node.owners &= ~(1 << rank)
+            if node.owners == 0:
+                orphaned.append(key)
+        return orphaned
+
+    def forget(self, ranks: int) -> list[BlockKey]:
+        """Note that what the *ranks* (a bitmask) hold is lost; return what nobody holds any more."""
+        orphaned = []
+        for key, node in self._nodes.items():
+            if node.owners & ranks:
+                node.owners &= ~ranks
+                if node.owners == 0:
+                    orphaned.append(key)
+        return orphaned
+
+    def drop(self, key: BlockKey) -> None:
+        """Remove a node that has neither holders nor children. Raises ProtocolError if it has."""
+        node = self._nodes[key]
+        if node.owners or node.children:
+            raise ProtocolError(f"block {key} is held or has children in the index")
+        del self._nodes[key]
+        if node.parent is not None:
+            self._nodes[node.parent].children -= 1
+
+    def resident(self) -> Mapping[int, int]:
+        """Return the number of blocks on each rank that holds any [blocks]."""
+        counts: dict[int, int] = {}
+        for node in self._nodes.values():
+            owners = node.owners
+            while owners:
+                rank = (owners & -owners).bit_length() - 1
+                counts[rank] = counts.get(rank, 0) + 1
+                owners &= owners - 1
+        return counts
+
+    def check(self) -> None:
+        """Raise InvariantError unless holders are closed under ancestors and children are counted."""
+        children = dict.fromkeys(self._nodes, 0)
+        for key, node in self._nodes.items():
+            if node.parent is None:
+                continue
+            parent = self._nodes.get(node.parent)
+            if parent is None or parent.depth != node.depth - 1:
+                raise InvariantError(f"block {key}: its parent {node.parent} is not the node before it")
+            if self._fold(node.owners) & ~self._fold(parent.owners):
+                raise InvariantError(f"block {key}: held where its parent {node.parent} is not")
+            children[node.parent] += 1
+        if any(children[key] != node.children for key, node in self._nodes.items()):
+            raise InvariantError("prefix index: children miscounted")
+
+    def _fold(self, owners: int) -> int:
+        holders = self._holders_of.get(owners)
+        if holders is None:
+            holders = sum(1 << place for place, mask in enumerate(self._masks) if owners & mask)
+            self._holders_of[owners] = holders
+        return holders
+
+    def _add(self, key: BlockKey, parent: BlockKey | None, depth: Blocks) -> Node:
+        node = self._nodes[key] = Node(parent, depth)
+        if parent is not None:
+            self._nodes[parent].children += 1
+        return node
+
+
+def _settle(held: list[Blocks], places: int, blocks: Blocks) -> None:
+    while places:
+        held[(places & -places).bit_length() - 1] = blocks
+        places &= places - 1

@@ -1,0 +1,111 @@
+"""Redo the decisions of a log without an engine; the first difference, if any (D9).
+
+Two replays, both exact: recorded facts through a fresh control plane must give the recorded orders;
+recorded inputs through a fresh fleet and control plane must give every recorded fact and order.
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple, cast
+
+from vertumnus.domain.codec import INPUT, ORDER, Body, Record
+from vertumnus.domain.facts import AnyFact, InputFact
+from vertumnus.domain.jobs import AnyJob, AnyOutcome, Outcome
+from vertumnus.domain.units import Nanoseconds
+from vertumnus.policy.control_plane import ControlPlane
+from vertumnus.serving.loop import Loop
+from vertumnus.workers.fleet import Fleet
+
+
+class Difference(NamedTuple):
+    """Where a replay first left the log."""
+
+    place: int
+    """Number of the record in the log, from 0."""
+    recorded: Record | None
+    """What the log has there; None past its end."""
+    replayed: Record | None
+    """What the replay did there; None where it did nothing more."""
+
+
+def replay_facts(records: Iterable[Record], control: ControlPlane) -> Difference | None:
+    """Feed the recorded facts to a fresh *control* and compare its orders with the recorded ones."""
+    expected = [Record(ORDER, order) for order in control.start()]
+    for place, record in enumerate(records):
+        if record.source == ORDER:
+            replayed = expected.pop(0) if expected else None
+            if replayed != record:
+                return Difference(place, record, replayed)
+        elif expected:
+            return Difference(place, record, expected[0])
+        elif not isinstance(record.body, Outcome):
+            expected = [Record(ORDER, order) for order in control.handle(cast(AnyFact, record.body))]
+    return None
+
+
+def replay_inputs(records: Iterable[Record], fleet: Fleet, control: ControlPlane) -> Difference | None:
+    """Feed the recorded inputs to a fresh *fleet* and *control* and compare everything that they say.
+
+    A log whose end was cut off in the middle of an event replays without a difference up to there.
+    """
+    comparison = _Comparison(iter(records))
+    loop = Loop(_Nothing(), fleet, control, comparison.record)
+    loop.start()
+    while comparison.difference is None:
+        event = comparison.next_input()
+        if event is None:
+            break
+        loop.take(event)
+    return comparison.difference
+
+
+class _Comparison:
+    """Holds the log against what the replay says, record by record."""
+
+    def __init__(self, records: Iterator[Record]) -> None:
+        self._records = records
+        self._place = -1
+        self._ahead: Record | None = None
+        self.difference: Difference | None = None
+
+    def next_input(self) -> InputFact | AnyOutcome | None:
+        """Return the log's next input; anything else there is a difference."""
+        self._ahead = next(self._records, None)
+        if self._ahead is None:
+            return None
+        if self._ahead.source != INPUT:
+            self.difference = Difference(self._place + 1, self._ahead, None)
+            return None
+        return cast(InputFact | AnyOutcome, self._ahead.body)
+
+    def record(self, source: int, body: Body) -> None:
+        """Compare one record of the replay with the log's next one."""
+        if self.difference is not None:
+            return
+        self._place += 1
+        recorded = self._ahead if self._ahead is not None else next(self._records, None)
+        self._ahead = None
+        replayed = Record(source, body)
+        if recorded is not None and recorded != replayed:
+            self.difference = Difference(self._place, recorded, replayed)
+
+
+class _Nothing:
+    """The engine of a replay: what is scheduled or submitted comes from the log instead."""
+
+    def now(self) -> Nanoseconds:
+        return 0
+
+    def schedule(self, fact: InputFact, at_ns: Nanoseconds) -> None:
+        del fact, at_ns
+
+    def submit(self, job: AnyJob) -> None:
+        del job
+
+    def next(self) -> InputFact | AnyOutcome | None:
+        return None
+
+    def post(self, fact: InputFact) -> None:
+        del fact
+
+    def close(self) -> None:
+        return

@@ -1,0 +1,89 @@
+"""The simulated backend: a heap of what will happen, and a clock that jumps to the next of it."""
+
+from heapq import heappop, heappush
+
+from msgspec.structs import replace
+
+from vertumnus.domain.facts import InputFact
+from vertumnus.domain.jobs import (
+    AnyJob,
+    AnyOutcome,
+    DecodeDone,
+    FirstToken,
+    HandoffDone,
+    HandoffJob,
+    StepDone,
+    StepJob,
+    StopJob,
+)
+from vertumnus.domain.units import JobId, Nanoseconds
+from vertumnus.sim.durations import Durations
+
+
+class SimEngine:
+    """Virtual time. Equal times come in the order in which they were scheduled or submitted."""
+
+    def __init__(self, durations: Durations) -> None:
+        self._durations = durations
+        self._now: Nanoseconds = 0
+        self._sequence = 0
+        self._heap: list[tuple[Nanoseconds, int, InputFact | AnyOutcome]] = []
+        self._decoding: dict[JobId, Nanoseconds] = {}
+        """When each hand-off job emits its first token, until its output is complete."""
+
+    def now(self) -> Nanoseconds:
+        """Return virtual time since the start of the run [ns]."""
+        return self._now
+
+    def schedule(self, fact: InputFact, at_ns: Nanoseconds) -> None:
+        """Deliver *fact* at *at_ns*; a fact made for another time is told with the true one."""
+        self._push(fact if fact.at == at_ns else replace(fact, at=at_ns), at_ns)
+
+    def submit(self, job: AnyJob) -> None:
+        """Put the job's outcomes where the profile says that they will be."""
+        if type(job) is StepJob:
+            took = self._durations.step(job)
+            self._push(StepDone(self._now + took, job.job_id, took), self._now + took)
+        elif type(job) is HandoffJob:
+            self._decode(job)
+        elif type(job) is StopJob:
+            self._stop(job)
+
+    def next(self) -> InputFact | AnyOutcome | None:
+        """Return the next thing on the heap and move the clock to it."""
+        while self._heap:
+            at, _, body = heappop(self._heap)
+            if type(body) is DecodeDone and self._decoding.pop(body.job_id, None) is None:
+                continue  # it was stopped before
+            self._now = at
+            return body
+        return None
+
+    def post(self, fact: InputFact) -> None:
+        """Deliver *fact* now."""
+        self.schedule(fact, self._now)
+
+    def close(self) -> None:
+        """Nothing was started."""
+
+    def _decode(self, job: HandoffJob) -> None:
+        arrived = self._now + self._durations.handoff(job.input_tokens)
+        first = arrived + self._durations.decode(1)
+        last = arrived + self._durations.decode(job.output_tokens)
+        self._decoding[job.job_id] = first
+        self._push(HandoffDone(arrived, job.job_id), arrived)
+        self._push(FirstToken(first, job.job_id), first)
+        self._push(DecodeDone(last, job.job_id, job.output_tokens), last)
+
+    def _stop(self, job: StopJob) -> None:
+        first = self._decoding.pop(job.job_id, None)
+        if first is not None:
+            made = 0
+            if self._now >= first:
+                made = 1 + (self._now - first) // max(1, self._durations.decode(1))
+            self._decoding[job.job_id] = first
+            self._push(DecodeDone(self._now, job.job_id, made), self._now)
+
+    def _push(self, body: InputFact | AnyOutcome, at_ns: Nanoseconds) -> None:
+        self._sequence += 1
+        heappush(self._heap, (at_ns, self._sequence, body))

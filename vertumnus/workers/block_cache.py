@@ -1,0 +1,196 @@
+"""A worker's local block index: slots, pins, versions and least-recently-used order (sec. 7, 8).
+
+Rules
+* A block that is resident has all its ancestors resident here too.
+* A pinned block has all its ancestors pinned. Only idle (unpinned) blocks are evicted.
+* Idle blocks are kept in order of last use, and every use of a path touches it from the leaf to the
+  root, so a block always comes before its ancestors: the oldest idle block is a leaf, and evicting
+  from the old end keeps the first rule without a search for leaves.
+* Block i of a prompt goes to rank ``i mod C`` while that rank has room, else to the emptiest rank:
+  any ownership is exact for prefill, so the memory of the worker is one pool.
+"""
+
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+from msgspec import Struct
+
+from vertumnus.domain.cluster import CpGroup
+from vertumnus.domain.errors import InvariantError
+from vertumnus.domain.facts import Evicted
+from vertumnus.domain.units import BlockKey, Rank, SlotId
+
+
+class ResidentBlock(Struct, gc=False):
+    """One block in memory."""
+
+    slot: SlotId
+    version: int
+    """Install count of the worker when this copy was made; a deletion names it."""
+    pins: int
+
+
+class Reservation(NamedTuple):
+    """Slots taken for the blocks that a step will write, and what left to make room."""
+
+    slots: list[SlotId]
+    evicted: tuple[Evicted, ...]
+
+
+class BlockCache:
+    """Which blocks a worker's ranks hold, and which slots are free."""
+
+    def __init__(self, group: CpGroup, blocks_per_rank: int) -> None:
+        self._group = group
+        self.blocks_per_rank = blocks_per_rank
+        self._resident: dict[BlockKey, ResidentBlock] = {}
+        self._idle: OrderedDict[BlockKey, None] = OrderedDict()
+        self._free: list[list[SlotId]] = [
+            list(range((rank + 1) * blocks_per_rank - 1, rank * blocks_per_rank - 1, -1))
+            for rank in group.ranks
+        ]
+        self._free_count = self.capacity
+        self._installs = 0
+
+    @property
+    def capacity(self) -> int:
+        """Slots of all ranks together [blocks]."""
+        return self._group.degree * self.blocks_per_rank
+
+    @property
+    def used(self) -> int:
+        """Slots that are not free: resident blocks and reservations [blocks]."""
+        return self.capacity - self._free_count
+
+    @property
+    def resident(self) -> int:
+        """Blocks that a later prompt may reuse [blocks]."""
+        return len(self._resident)
+
+    @property
+    def pinned(self) -> int:
+        """Resident blocks that are in use [blocks]."""
+        return len(self._resident) - len(self._idle)
+
+    def __contains__(self, key: BlockKey) -> bool:
+        return key in self._resident
+
+    def leading_blocks(self, keys: Sequence[BlockKey]) -> int:
+        """Return how many leading *keys* are resident."""
+        resident = self._resident
+        for index, key in enumerate(keys):
+            if key not in resident:
+                return index
+        return len(keys)
+
+    def slots_of(self, keys: Iterable[BlockKey]) -> list[SlotId]:
+        """Return where the resident blocks *keys* lie."""
+        resident = self._resident
+        return [resident[key].slot for key in keys]
+
+    def resident_ranks(self) -> Iterator[Rank]:
+        """Yield the rank of every resident block."""
+        return (block.slot // self.blocks_per_rank for block in self._resident.values())
+
+    def touch(self, path: Sequence[BlockKey]) -> None:
+        """Make a resident *path* (root first) the most recently used."""
+        idle = self._idle
+        for key in reversed(path):
+            if key in idle:
+                idle.move_to_end(key)
+
+    def pin(self, path: Sequence[BlockKey]) -> None:
+        """Keep a resident *path* (root first) in memory until it is unpinned as often."""
+        resident, idle = self._resident, self._idle
+        for key in path:
+            block = resident[key]
+            if block.pins == 0:
+                del idle[key]
+            block.pins += 1
+
+    def unpin(self, path: Sequence[BlockKey]) -> None:
+        """Undo one `pin` of *path* (root first); what nobody pins becomes the most recently used."""
+        resident, idle = self._resident, self._idle
+        for key in reversed(path):
+            block = resident[key]
+            block.pins -= 1
+            if block.pins == 0:
+                idle[key] = None
+
+    def has_room(self, blocks: int) -> bool:
+        """Return whether *blocks* slots are free or can be freed now."""
+        return blocks <= self._free_count + len(self._idle)
+
+    def reserve(self, first_block: int, blocks: int) -> Reservation:
+        """Take slots for blocks ``first_block ..`` of a prompt, evicting the least recently used.
+
+        The caller has asked `has_room`. Raises InvariantError, changing nothing, when there is none.
+        """
+        if not self.has_room(blocks):
+            raise InvariantError(f"worker {self._group}: no room for {blocks} blocks")
+        evicted = self._evict(blocks - self._free_count) if blocks > self._free_count else ()
+        self._free_count -= blocks
+        return Reservation([self._take(first_block + i) for i in range(blocks)], evicted)
+
+    def install(self, path: Sequence[BlockKey], first_block: int, slots: Sequence[SlotId]) -> list[SlotId]:
+        """Make reserved *slots* the blocks ``path[first_block:]``, pinned once.
+
+        A block that is resident already keeps its slot and is pinned once more. Returns the slots,
+        block by block, that the path now uses from *first_block* on.
+        """
+        placed = []
+        for key, slot in zip(path[first_block:], slots, strict=False):
+            block = self._resident.get(key)
+            if block is None:
+                self._installs += 1
+                self._resident[key] = ResidentBlock(slot, self._installs, 1)
+                placed.append(slot)
+            else:
+                self.pin((key,))
+                placed.append(block.slot)
+        return placed
+
+    def release(self, slots: Iterable[SlotId]) -> None:
+        """Give back reserved slots that hold no resident block."""
+        for slot in slots:
+            self._free[slot // self.blocks_per_rank - self._group.first_rank].append(slot)
+            self._free_count += 1
+
+    def check(self, parents: dict[BlockKey, BlockKey | None] | None = None) -> None:
+        """Raise InvariantError unless slots, pins and order are consistent (and *parents* are held)."""
+        free = [slot for rank in self._free for slot in rank]
+        slots = [block.slot for block in self._resident.values()]
+        if len(free) != self._free_count or len(set(free)) != len(free) or set(free) & set(slots):
+            raise InvariantError(f"worker {self._group}: a slot is free twice, or free and in use")
+        if len(set(slots)) != len(slots):
+            raise InvariantError(f"worker {self._group}: two blocks share a slot")
+        idle = {key for key, block in self._resident.items() if block.pins == 0}
+        if idle != set(self._idle) or any(block.pins < 0 for block in self._resident.values()):
+            raise InvariantError(f"worker {self._group}: pins and idle list disagree")
+        for key in self._resident if parents else ():
+            self._check_ancestor(key, (parents or {}).get(key))
+
+    def _check_ancestor(self, key: BlockKey, parent: BlockKey | None) -> None:
+        if parent is None:
+            return
+        holder = self._resident.get(parent)
+        if holder is None or (self._resident[key].pins > 0 and holder.pins == 0):
+            raise InvariantError(f"worker {self._group}: block {key} outlives or outpins its parent")
+
+    def _evict(self, blocks: int) -> tuple[Evicted, ...]:
+        by_rank: dict[Rank, list[BlockKey]] = {}
+        for _ in range(blocks):
+            key, _none = self._idle.popitem(last=False)
+            slot = self._resident.pop(key).slot
+            rank = slot // self.blocks_per_rank
+            self._free[rank - self._group.first_rank].append(slot)
+            by_rank.setdefault(rank, []).append(key)
+        self._free_count += blocks
+        return tuple(Evicted(rank, tuple(keys)) for rank, keys in sorted(by_rank.items()))
+
+    def _take(self, block: int) -> SlotId:
+        free = self._free[block % self._group.degree]
+        if not free:
+            free = max(self._free, key=len)  # the emptiest rank; the lowest of equals
+        return free.pop()
