@@ -1,0 +1,86 @@
+"""Cross-checks of what a config declares about a trace file: block size and unit of time.
+
+Both are easy to get wrong and, unchecked, give a run that ends well and means nothing.
+"""
+
+from collections.abc import Sequence
+from typing import Literal, TypeAlias
+
+from vertumnus.domain.request import blocks_for
+from vertumnus.domain.units import Nanoseconds, Tokens
+from vertumnus.trace.rows import TraceRow
+
+Unit: TypeAlias = Literal["ms", "s"]
+UNIT_NS: dict[Unit, Nanoseconds] = {"ms": 1_000_000, "s": 1_000_000_000}
+OTHER: dict[Unit, Unit] = {"ms": "s", "s": "ms"}
+
+LOWEST_RATE, HIGHEST_RATE = 0.01, 1_000.0
+"""Mean rates that a trace of one service has [req/s]; ms and s are a factor of 1,000 apart."""
+ENOUGH_ROWS = 10
+"""Below this many rows a mean rate says nothing about the unit."""
+
+
+def unit_problem(rows: Sequence[TraceRow], unit: Unit) -> str | None:
+    """Return why *unit* cannot be that of rows read with it, when the other one can; else None."""
+    span_ns = rows[-1].arrival_ns - rows[0].arrival_ns
+    if len(rows) < ENOUGH_ROWS or span_ns == 0:
+        return None
+    other_ns = span_ns * UNIT_NS[OTHER[unit]] // UNIT_NS[unit]
+    if _is_plausible(len(rows), span_ns) or not _is_plausible(len(rows), other_ns):
+        return None
+    return (
+        f"workload.unit: found {unit}, must be {OTHER[unit]}: the {len(rows):,} rows span "
+        f"{duration(other_ns)} as {OTHER[unit]}, {duration(span_ns)} as {unit}"
+    )
+
+
+def block_problem(rows: Sequence[TraceRow], block_tokens: Tokens) -> str | None:
+    """Return why *block_tokens* is not that of the first *rows*, and what fits; None if it may be.
+
+    It is wrong when most rows break ceil(L / block_tokens) and one other size suits them all.
+    """
+    breaking = sum(not has_all_blocks(row, block_tokens) for row in rows)
+    fitting = fitting_block_tokens(rows)
+    if 2 * breaking <= len(rows) or fitting is None:
+        return None
+    return (
+        f"workload.block_tokens: found {block_tokens}, but {breaking} of the first {len(rows)} rows have "
+        f"another number of hash_ids than ceil(input_length / {block_tokens}); {fitting} would fit them all"
+    )
+
+
+def has_all_blocks(row: TraceRow, block_tokens: Tokens) -> bool:
+    """Return whether *row* has one id for each block, a partial last one included."""
+    return row.block_ids is None or len(row.block_ids) == blocks_for(row.input_tokens, block_tokens)
+
+
+def fitting_block_tokens(rows: Sequence[TraceRow]) -> Tokens | None:
+    """Return a block size that gives each of *rows* its number of ids, a power of two if one does.
+
+    n = ceil(L / B) holds for ceil(L / n) <= B <= ceil(L / (n - 1)) - 1.
+    """
+    smallest, largest = 1, max((row.input_tokens for row in rows), default=1)
+    for row in rows:
+        blocks = len(row.block_ids or ())
+        if blocks == 0:
+            return None
+        smallest = max(smallest, blocks_for(row.input_tokens, blocks))
+        if blocks > 1:
+            largest = min(largest, blocks_for(row.input_tokens, blocks - 1) - 1)
+    power = 1 << (smallest - 1).bit_length()
+    if power <= largest:
+        return power
+    return smallest if smallest <= largest else None
+
+
+def duration(span_ns: Nanoseconds) -> str:
+    """Return *span_ns* in the largest unit that it fills twice, for messages."""
+    seconds = span_ns / UNIT_NS["s"]
+    for name, length in (("days", 86_400), ("h", 3_600), ("min", 60)):
+        if seconds >= 2 * length:
+            return f"{seconds / length:.0f} {name}"
+    return f"{seconds:.3g} s"
+
+
+def _is_plausible(rows: int, span_ns: Nanoseconds) -> bool:
+    return LOWEST_RATE <= (rows - 1) * UNIT_NS["s"] / span_ns <= HIGHEST_RATE
