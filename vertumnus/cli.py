@@ -1,0 +1,75 @@
+"""The command ``vertumnus``: a verb, or Hydra overrides that make a run (composition root).
+
+Exit codes: 0 ok, 1 run failed, 2 bad input, 3 finished but INVALID, 130 interrupted.
+"""
+
+import sys
+from collections.abc import Callable, Mapping, Sequence
+
+from vertumnus import __version__
+from vertumnus.commandline.exit_codes import BAD_INPUT, INTERRUPTED, OK
+from vertumnus.commandline.flags import HELP, read_flags
+from vertumnus.commandline.messages import report_problems
+from vertumnus.domain.errors import ConfigError
+
+Verb = Callable[[Sequence[str]], int]
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Do what the command line *argv* (sys.argv without the program) says; return the exit code."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    try:
+        return _dispatch(words)
+    except ConfigError as error:
+        report_problems(error.problems)
+        return BAD_INPUT
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        return INTERRUPTED
+
+
+def _dispatch(words: Sequence[str]) -> int:
+    if not words:
+        print(HELP, end="", file=sys.stderr)
+        return BAD_INPUT
+    if words[0] in ("-h", "--help", "help"):
+        print(HELP, end="")
+        return OK
+    if words[0] == "--version":
+        print(f"vertumnus {__version__}")
+        return OK
+    if _is_verb_like(words[0]):
+        return _verb(words[0])(words[1:])
+    return _run(words)
+
+
+def _is_verb_like(word: str) -> bool:
+    """Overrides contain ``=`` or start with ``+ - ~``, so a bare word can only be meant as a verb."""
+    return "=" not in word and not word.startswith(("+", "-", "~"))
+
+
+def _verb(word: str) -> Verb:
+    if word not in VERBS:
+        from vertumnus.commandline.listing import unknown_verb
+
+        raise ConfigError(unknown_verb(word, VERBS))
+    return VERBS[word]
+
+
+# Each imports what it needs when it is called: help and errors answer at once, and nothing of a
+# simulated run or a report ever loads torch.
+
+
+def _run(words: Sequence[str]) -> int:
+    from vertumnus.commandline.jobs import run_command
+
+    return run_command(read_flags(words))
+
+
+def _ls(words: Sequence[str]) -> int:
+    from vertumnus.commandline.listing import list_configs
+
+    return list_configs(words)
+
+
+VERBS: Mapping[str, Verb] = {"ls": _ls}

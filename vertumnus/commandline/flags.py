@@ -1,0 +1,72 @@
+"""The flags of a run, and the help text."""
+
+import argparse
+from collections.abc import Sequence
+from typing import NoReturn
+
+from msgspec import Struct
+
+from vertumnus.domain.errors import ConfigError
+
+HELP = """\
+Adaptive context parallelism for LLM prefill: run it, simulate it, read the results.
+
+usage: vertumnus [key=value ...] [flags]      run one job (Hydra overrides)
+       vertumnus VERB [...]                   everything else
+
+  vertumnus +experiment=tool_agent              live, on this machine
+  vertumnus +experiment=tool_agent backend=sim  the paper-scale cluster, simulated
+  vertumnus +experiment=conversation workload.path=TRACE.jsonl.gz
+  vertumnus +experiment=tool_agent backend=sim -m policy=paper,round_robin seed=0,1,2
+
+flags: -m, --multirun   sweep over every key given as a,b,c
+       --dry-run        print the plan (requests, span, offered load against capacity) and stop
+       --cfg job        print the composed config and stop (--resolve fills in ${...})
+       --version, -h, --help
+
+verbs: ls [GROUP]       experiments, workloads, models, clusters, policies, ... with their purpose
+       report, sql, runs  results; vertumnus VERB --help says more
+
+exit:  0 ok, 1 run failed, 2 bad input, 3 finished but INVALID, 130 interrupted
+       VERTUMNUS_DEBUG=1 shows the traceback behind a message
+"""
+
+
+class Flags(Struct, frozen=True):
+    """What the user typed, taken apart."""
+
+    overrides: tuple[str, ...]
+    """Hydra overrides, as typed."""
+    multirun: bool
+    dry_run: bool
+    show_config: bool
+    """Print the composed config instead of running."""
+    resolve: bool
+    """Fill in interpolations in the printed config."""
+
+
+class _Parser(argparse.ArgumentParser):
+    """An argument parser that raises instead of leaving the program."""
+
+    def error(self, message: str) -> NoReturn:
+        raise ConfigError(f"{message}; see vertumnus --help")
+
+
+def read_flags(words: Sequence[str]) -> Flags:
+    """Take *words* apart. Raises ConfigError when a flag is unknown or lacks its value."""
+    parser = _Parser(prog="vertumnus", add_help=False, allow_abbrev=False)
+    parser.add_argument("overrides", nargs="*")
+    parser.add_argument("-m", "--multirun", action="store_true")
+    parser.add_argument("--dry-run", action="store_true")
+    parser.add_argument("--cfg", choices=["job"])
+    parser.add_argument("--resolve", action="store_true")
+    read = parser.parse_intermixed_args(list(words))
+    if read.resolve and not read.cfg:
+        parser.error("--resolve: has no effect without --cfg job")
+    return Flags(
+        overrides=tuple(read.overrides),
+        multirun=read.multirun,
+        dry_run=read.dry_run,
+        show_config=read.cfg is not None,
+        resolve=read.resolve,
+    )

@@ -1,0 +1,100 @@
+"""The packaged configs and the user's own, composed by Hydra; its errors become one message each.
+
+Hydra only composes here: it starts no job, changes no folder and writes nothing.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import yaml
+from hydra import compose, initialize_config_module
+from hydra.core.config_loader import ConfigLoader
+from hydra.core.config_search_path import ConfigSearchPath
+from hydra.core.global_hydra import GlobalHydra
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.core.plugins import Plugins
+from hydra.errors import HydraException, MissingConfigException
+from hydra.plugins.search_path_plugin import SearchPathPlugin
+from omegaconf import DictConfig, OmegaConf
+from omegaconf.errors import OmegaConfBaseException
+
+from vertumnus.commandline.conf_folders import user_folder
+from vertumnus.config import did_you_mean
+from vertumnus.domain.errors import ConfigError
+
+_NOISE = ("Config search path:", "provider=", "See https://", "full_key:", "object_type=", "reference_type=")
+
+
+class UserFolderFirst(SearchPathPlugin):
+    """Puts the user's ./conf before the packaged configs, where there is one."""
+
+    def manipulate_search_path(self, search_path: ConfigSearchPath) -> None:
+        """Prepend the folder, so that a file of the user's replaces the packaged one of its name."""
+        folder = user_folder()
+        if folder is not None:
+            search_path.prepend(provider="user", path=folder.resolve().as_uri())
+
+
+@contextmanager
+def hydra_configs() -> Iterator[ConfigLoader]:
+    """Make the configs available to this module's other functions while the context lasts."""
+    Plugins.instance().register(UserFolderFirst)
+    with initialize_config_module("vertumnus.conf", version_base="1.3"):
+        yield GlobalHydra.instance().config_loader()
+
+
+def groups(loader: ConfigLoader) -> dict[str, list[str]]:
+    """Return the options of every config group."""
+    names = [name for name in loader.list_groups("") if name != "hydra" and not name.startswith("_")]
+    return {name: loader.get_group_options(name) for name in names}
+
+
+def composed(words: Sequence[str]) -> DictConfig:
+    """Return the config that *words* (Hydra overrides) select. Raises ConfigError."""
+    try:
+        config = compose("config", overrides=list(words))
+        for key, mapping in _whole_mappings(words):
+            OmegaConf.update(config, key, mapping, merge=False, force_add=True)
+        return config
+    except MissingConfigException as error:
+        raise ConfigError(_missing(error)) from error
+    except (HydraException, OmegaConfBaseException, yaml.YAMLError, ValueError) as error:
+        raise ConfigError(plain(error)) from error
+
+
+def plain_tree(config: DictConfig) -> dict[str, Any]:
+    """Return *config* as plain mappings and lists, every interpolation resolved. Raises ConfigError."""
+    try:
+        tree = OmegaConf.to_container(config, resolve=True)
+    except OmegaConfBaseException as error:
+        raise ConfigError(plain(error)) from error
+    assert isinstance(tree, dict)
+    return {str(key): value for key, value in tree.items()}
+
+
+def plain(error: Exception) -> str:
+    """Return what *error* says in one line, its key first, without Hydra's internals."""
+    lines = [line.strip() for line in str(error).splitlines()]
+    text = "; ".join(line for line in lines if line and not line.startswith(_NOISE))
+    key = getattr(error, "full_key", None)  # OmegaConf's errors carry it
+    return f"{key}: {text}" if key else text
+
+
+def _whole_mappings(words: Sequence[str]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Yield the overrides that give a mapping: it replaces the one in the file, where Hydra merges.
+
+    ``cluster.composition={2: 20}`` names the whole composition; merged, it would keep the old
+    degrees beside the new one.
+    """
+    for override in OverridesParser.create().parse_overrides(list(words)):
+        value = None if override.is_delete() else override.value()
+        if isinstance(value, dict):
+            yield override.key_or_group, value
+
+
+def _missing(error: MissingConfigException) -> str:
+    sought = str(error.missing_cfg_file)
+    where = str(error).partition(":")[0].strip()
+    group, _, option = sought.rpartition("/")
+    return f"{where}: no config {sought}{did_you_mean(option, error.options or ())} (group {group or 'root'})"

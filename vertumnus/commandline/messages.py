@@ -1,0 +1,18 @@
+"""What the user reads when something is wrong: the message, not the traceback."""
+
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+
+
+def report_problems(problems: Sequence[str]) -> None:
+    """Print *problems* on stderr, one line each; under VERTUMNUS_DEBUG=1 the traceback too."""
+    if os.environ.get("VERTUMNUS_DEBUG") == "1" and sys.exc_info()[0] is not None:
+        traceback.print_exc()
+    if len(problems) == 1:
+        print(f"error: {problems[0]}", file=sys.stderr)
+    else:
+        print(f"error: {len(problems)} problems", file=sys.stderr)
+        for problem in problems:
+            print(f"  - {problem}", file=sys.stderr)

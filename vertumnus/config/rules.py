@@ -1,0 +1,94 @@
+"""What must hold between the parts of a run's config, and the way from a plain tree to it.
+
+A rule names the parts that it needs and yields its problems; it is asked whenever those parts could
+be read, so that one look at the messages shows everything that is to be mended.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from inspect import signature
+from typing import Any
+
+from vertumnus.config.reading import UNREADABLE, TreeReader
+from vertumnus.config.run_config import BackendConfig, RunConfig
+from vertumnus.domain.errors import ConfigError
+from vertumnus.domain.profile import ModelProfile
+from vertumnus.live.config import LiveConfig, ModelConfig
+from vertumnus.policy.config import HomoPolicy, PolicyConfig
+from vertumnus.sim.config import SimConfig
+from vertumnus.workers.config import ClusterConfig
+
+Rule = Callable[..., Iterator[str]]
+
+
+def to_run_config(tree: Mapping[str, Any]) -> RunConfig:
+    """Return the config that *tree* describes. Raises ConfigError with every problem found."""
+    reader = TreeReader(RunConfig)
+    parts = reader.fields(RunConfig, tree, "")
+    readable = {name: part for name, part in parts.items() if part is not UNREADABLE}
+    problems = [*reader.problems, *_broken_rules(readable)]
+    if problems:
+        raise ConfigError(*problems)
+    try:
+        return RunConfig(**readable)
+    except ValueError as error:
+        raise ConfigError(str(error)) from error
+
+
+def validate(config: RunConfig) -> list[str]:
+    """Return every rule between its parts that *config* breaks, one line each."""
+    return _broken_rules({name: getattr(config, name) for name in RunConfig.__struct_fields__})
+
+
+def _broken_rules(parts: Mapping[str, Any]) -> list[str]:
+    problems: list[str] = []
+    for rule in RULES:
+        needed = signature(rule).parameters
+        if needed.keys() <= parts.keys():
+            problems += rule(**{name: parts[name] for name in needed})
+    return problems
+
+
+def _composition(cluster: ClusterConfig) -> Iterator[str]:
+    try:
+        cluster.initial_composition()
+    except ConfigError as error:
+        yield from error.problems
+
+
+def _backend_parts(
+    backend: BackendConfig, profile: ModelProfile | None, model: ModelConfig | None
+) -> Iterator[str]:
+    match backend:
+        case SimConfig():
+            if profile is None:
+                yield "profile: found null, backend sim needs one (profile=qwen3_30b_a3b-h20, for example)"
+            if model is not None:
+                yield f"model: found {model.name}, backend sim computes none; use model=none"
+        case LiveConfig():
+            if model is None:
+                yield "model: found null, backend live needs one (model=tiny, for example)"
+            if profile is None and not backend.calibration.enabled:
+                yield "profile: found null, must be given when backend.calibration.enabled is false"
+            if profile is not None and backend.calibration.enabled:
+                yield (
+                    f"profile: found {profile.model}, but backend.calibration.enabled would measure over it; "
+                    "use profile=none or backend.calibration.enabled=false"
+                )
+
+
+def _profiled_degrees(cluster: ClusterConfig, profile: ModelProfile | None) -> Iterator[str]:
+    if profile is not None:
+        for degree in sorted(set(cluster.degrees) - set(profile.degrees)):
+            yield (
+                f"cluster.degrees: found {degree}, profile {profile.model} on {profile.hardware} "
+                f"covers {list(profile.degrees)} (profile.degrees)"
+            )
+
+
+def _one_degree(cluster: ClusterConfig, policy: PolicyConfig) -> Iterator[str]:
+    present = {degree: count for degree, count in cluster.composition.items() if count > 0}
+    if isinstance(policy, HomoPolicy) and len(present) > 1:
+        yield f"cluster.composition: found {present}, policy homo needs all workers at one degree"
+
+
+RULES: tuple[Rule, ...] = (_composition, _backend_parts, _profiled_degrees, _one_degree)

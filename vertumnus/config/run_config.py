@@ -1,0 +1,54 @@
+"""All that a run may be told: the components' configs put together."""
+
+from typing import TypeAlias
+
+from msgspec import Struct
+
+from vertumnus.domain.profile import ModelProfile
+from vertumnus.live.config import LiveConfig, ModelConfig
+from vertumnus.policy.config import CacheConfig, PolicyConfig
+from vertumnus.records.config import RecordsConfig
+from vertumnus.sim.config import SimConfig
+from vertumnus.trace.config import ArrivalConfig, SloConfig, WorkloadConfig
+from vertumnus.workers.config import ClusterConfig
+
+BackendConfig: TypeAlias = SimConfig | LiveConfig
+
+
+class RunConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """One run, complete: the same config, seed and version give the same simulated run."""
+
+    name: str
+    """What reports call the run; experiments name themselves."""
+    purpose: str
+    """What the run is for, in one line."""
+    backend: BackendConfig
+    """Who carries out the orders: the simulator or this machine's ranks."""
+    cluster: ClusterConfig
+    """The prefill pool, its first composition, and the decode pool."""
+    profile: ModelProfile | None
+    """Prefill-time model and hand-off costs; null measures this machine at start (live only)."""
+    model: ModelConfig | None
+    """The model that the live ranks compute; null when simulating, where the profile stands for it."""
+    workload: WorkloadConfig
+    """Which requests."""
+    arrival: ArrivalConfig
+    """When they arrive."""
+    slo: SloConfig
+    """What they were promised."""
+    policy: PolicyConfig
+    """Who places them."""
+    cache: CacheConfig
+    """How the prefix index ages its statistics."""
+    records: RecordsConfig
+    """What is measured and kept."""
+    seed: int = 0
+    """Of generators, arrivals, weights and simulated noise, at least 0."""
+    runs_dir: str = "runs"
+    """Folder that holds one folder for each run."""
+
+    def __post_init__(self) -> None:
+        if self.seed < 0:
+            raise ValueError(f"seed must be at least 0, got {self.seed}")
+        if not self.name:
+            raise ValueError("name must not be empty")
