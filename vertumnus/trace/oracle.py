@@ -102,23 +102,28 @@ class _Reuse(NamedTuple):
 
 
 def _reuse(rows: Sequence[TraceRow], block_tokens: Tokens) -> _Reuse:
-    chained = ChainedKeys()
+    whole, partial = ChainedKeys(), ChainedKeys()
     known_tokens = known_blocks = held_blocks = whole_tokens = partial_tokens = full_hits = 0
     for row in rows:
         if row.block_ids is None:
             continue
-        seen = len(chained)  # keys are dense in order of appearance: those below are of earlier rows
-        keys = chained.chain(row.block_ids)
-        held = sum(key < seen for key in keys)
+        held = _held(partial, row.block_ids)
+        held_whole = _held(whole, row.block_ids[: row.input_tokens // block_tokens])
         known_tokens += row.input_tokens
-        known_blocks += len(keys)
+        known_blocks += len(row.block_ids)
         held_blocks += held
-        whole_tokens += reusable_tokens(row.input_tokens, block_tokens, held)
+        whole_tokens += reusable_tokens(row.input_tokens, block_tokens, held_whole)
         partial_tokens += min(held * block_tokens, row.input_tokens)
-        full_hits += held == len(keys)
+        full_hits += held == len(row.block_ids)
     return _Reuse(
-        known_tokens, known_blocks, len(chained), held_blocks, whole_tokens, partial_tokens, full_hits
+        known_tokens, known_blocks, len(partial), held_blocks, whole_tokens, partial_tokens, full_hits
     )
+
+
+def _held(chained: ChainedKeys, block_ids: Sequence[int]) -> int:
+    """Return how many leading blocks earlier calls have seen, and note the others."""
+    seen = len(chained)  # keys are dense in order of appearance
+    return sum(key < seen for key in chained.chain(block_ids))
 
 
 def _leading(keys: tuple[BlockKey, ...], held: set[BlockKey]) -> int:

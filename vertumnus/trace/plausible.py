@@ -3,7 +3,10 @@
 Both are easy to get wrong and, unchecked, give a run that ends well and means nothing.
 """
 
+import math
 from collections.abc import Sequence
+from itertools import pairwise
+from statistics import median
 from typing import Literal, TypeAlias
 
 from vertumnus.domain.request import blocks_for
@@ -16,21 +19,23 @@ OTHER: dict[Unit, Unit] = {"ms": "s", "s": "ms"}
 
 LOWEST_RATE, HIGHEST_RATE = 0.01, 1_000.0
 """Mean rates that a trace of one service has [req/s]; ms and s are a factor of 1,000 apart."""
+LONGEST_GAP: Nanoseconds = 600 * UNIT_NS["s"]
+"""Median gap between stamps that one can have; 3 s ticks read as seconds are 50 min apart [ns]."""
 ENOUGH_ROWS = 10
 """Below this many rows a mean rate says nothing about the unit."""
 
 
 def unit_problem(rows: Sequence[TraceRow], unit: Unit) -> str | None:
     """Return why *unit* cannot be that of rows read with it, when the other one can; else None."""
-    span_ns = rows[-1].arrival_ns - rows[0].arrival_ns
-    if len(rows) < ENOUGH_ROWS or span_ns == 0:
+    stamps = [row.arrival_ns for row in rows]
+    if len(rows) < ENOUGH_ROWS or stamps[0] == stamps[-1]:
         return None
-    other_ns = span_ns * UNIT_NS[OTHER[unit]] // UNIT_NS[unit]
-    if _is_plausible(len(rows), span_ns) or not _is_plausible(len(rows), other_ns):
+    others = [stamp * UNIT_NS[OTHER[unit]] // UNIT_NS[unit] for stamp in stamps]
+    if _is_plausible(stamps) or not _is_plausible(others):
         return None
     return (
         f"workload.unit: found {unit}, must be {OTHER[unit]}: the {len(rows):,} rows span "
-        f"{duration(other_ns)} as {OTHER[unit]}, {duration(span_ns)} as {unit}"
+        f"{duration(others[-1] - others[0])} as {OTHER[unit]}, {duration(stamps[-1] - stamps[0])} as {unit}"
     )
 
 
@@ -82,5 +87,8 @@ def duration(span_ns: Nanoseconds) -> str:
     return f"{seconds:.3g} s"
 
 
-def _is_plausible(rows: int, span_ns: Nanoseconds) -> bool:
-    return LOWEST_RATE <= (rows - 1) * UNIT_NS["s"] / span_ns <= HIGHEST_RATE
+def _is_plausible(stamps: Sequence[Nanoseconds]) -> bool:
+    span_ns = stamps[-1] - stamps[0]
+    rate = (len(stamps) - 1) * UNIT_NS["s"] / span_ns if span_ns else math.inf
+    gap_ns = median(later - earlier for earlier, later in pairwise(dict.fromkeys(stamps)))
+    return LOWEST_RATE <= rate <= HIGHEST_RATE and gap_ns <= LONGEST_GAP

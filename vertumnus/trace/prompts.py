@@ -19,6 +19,8 @@ from vertumnus.trace.config import SloConfig
 from vertumnus.trace.rows import TraceRow
 
 STATE_BYTES = 8
+_STRIDE = np.uint64(0x9E3779B97F4A7C15)
+"""From one place of SplitMix64's sequence to the next."""
 
 
 class Prompt(NamedTuple):
@@ -82,11 +84,8 @@ def live_prompts(
         yield Prompt(to_request(request_id, row, keys, slo, token_scale), tokens)
 
 
-# Steele, Lea and Flood's SplitMix64 (OOPSLA 2014), at any place of its sequence.
-_STRIDE = np.uint64(0x9E3779B97F4A7C15)
-
-
 def _mix(states: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Return SplitMix64's output for each place of its sequence (Steele, Lea and Flood, OOPSLA 2014)."""
     states = (states ^ (states >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     states = (states ^ (states >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return states ^ (states >> np.uint64(31))
