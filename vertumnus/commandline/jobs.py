@@ -3,6 +3,7 @@
 import sys
 import traceback
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from omegaconf import OmegaConf
@@ -17,6 +18,9 @@ from vertumnus.commandline.messages import report_problems
 from vertumnus.commandline.overrides import job_words
 from vertumnus.config import RunConfig, to_run_config
 from vertumnus.domain.errors import ConfigError
+
+if TYPE_CHECKING:
+    from vertumnus.run import Outcome
 
 
 class Job(Struct, frozen=True):
@@ -86,7 +90,16 @@ def execute(config: RunConfig, words: Sequence[str], console: Console) -> Ending
     from vertumnus import run  # here, so that commands without a run start without its imports
 
     outcome = run.execute(config, words, console)
-    return Ending(outcome.exit_code, outcome.status, outcome.run_id, outcome.verdict)
+    return Ending(_exit_code(outcome), outcome.status, outcome.run_id, outcome.verdict)
+
+
+def _exit_code(outcome: "Outcome") -> int:
+    match outcome.status:
+        case "interrupted":
+            return INTERRUPTED
+        case "failed":
+            return FAILED
+    return OK if outcome.verdict == "VALID" else INVALID
 
 
 def show_plan(config: RunConfig, words: Sequence[str], console: Console) -> Ending:

@@ -1,0 +1,52 @@
+"""From a config to a summary: pick the backend, run, show what was measured."""
+
+import traceback
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from rich.console import Console
+
+from vertumnus.config import RunConfig
+from vertumnus.domain.errors import VertumnusError
+from vertumnus.report.run_report import load_report
+from vertumnus.report.summary import console_for, print_summary
+from vertumnus.run.interrupts import one_interrupt
+from vertumnus.run.session import Recorded
+from vertumnus.run.simulated import simulate
+from vertumnus.sim.config import SimConfig
+
+
+class Outcome(NamedTuple):
+    """How a run ended."""
+
+    run_id: str
+    status: str
+    verdict: str
+
+
+def execute(config: RunConfig, overrides: Sequence[str], console: Console) -> Outcome:
+    """Run *config*; narration goes to *console*, the summary to stdout.
+
+    Raises ConfigError before anything starts when the config cannot be run.
+    """
+    with one_interrupt():
+        recorded = _run(config, overrides, console)
+        print_summary(load_report(Path(config.runs_dir), recorded.run.run_id), console_for())
+        if recorded.failure is not None:
+            _tell_failure(recorded.failure, console)
+    return Outcome(recorded.run.run_id, recorded.end.status, recorded.end.verdict)
+
+
+def _run(config: RunConfig, overrides: Sequence[str], console: Console) -> Recorded:
+    if isinstance(config.backend, SimConfig):
+        return simulate(config, config.backend, overrides, console)
+    from vertumnus.run.live import run_live  # here, so that simulated runs never import torch
+
+    return run_live(config, config.backend, overrides, console)
+
+
+def _tell_failure(failure: BaseException, console: Console) -> None:
+    if isinstance(failure, KeyboardInterrupt | VertumnusError):
+        return  # the summary says it
+    console.print("".join(traceback.format_exception(failure)), markup=False, highlight=False)

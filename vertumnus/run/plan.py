@@ -1,0 +1,43 @@
+"""What a config would run, before it runs: for --dry-run."""
+
+from vertumnus.config import RunConfig
+from vertumnus.domain.units import to_seconds
+from vertumnus.run.simulated import required_profile, simulated_capacity
+from vertumnus.run.stream import Stream, arriving, load_stream
+from vertumnus.sim.config import SimConfig
+from vertumnus.trace.arrivals import mean_rate
+
+
+def plan(config: RunConfig) -> str:
+    """Return the plan of *config* as text: requests, span, offered load against capacity.
+
+    Raises ConfigError as running it would, except for what only a live start can find.
+    """
+    stream = load_stream(config)
+    tokens = sum(row.input_tokens for row in stream.rows)
+    lines = [
+        f"{config.name}: {config.purpose}",
+        f"workload   {stream.description}",
+        f"requests   {len(stream.rows):,} with {tokens:,} input tokens, blocks of {stream.block_tokens}",
+        f"pool       {config.cluster.gpus} prefill ranks: {config.cluster.initial_composition()}",
+        f"policy     {type(config.policy).__struct_config__.tag}",
+    ]
+    return "\n".join([*lines, *_load_lines(config, stream)])
+
+
+def _load_lines(config: RunConfig, stream: Stream) -> list[str]:
+    if not isinstance(config.backend, SimConfig):
+        wanted = config.arrival.load
+        share = "its own rate" if wanted is None else f"{wanted:.0%} of the capacity measured at the start"
+        return ["backend    live: executed on this machine", f"load       {share}"]
+    profile = required_profile(config)
+    capacity = simulated_capacity(config, profile, stream)
+    rows = arriving(config, stream, capacity)
+    lines = [f"backend    sim: simulated with {profile.model} on {profile.hardware}"]
+    rate = mean_rate(rows)
+    if rate is not None:
+        lines.append(
+            f"load       {rate:.2f} req/s over {to_seconds(rows[-1].arrival_ns):.0f} s, "
+            f"{rate / capacity:.0%} of {capacity:.1f} req/s (every worker busy, unlimited cache)"
+        )
+    return lines

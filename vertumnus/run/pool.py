@@ -1,0 +1,63 @@
+"""Fleet and control plane of a run, built the same for serving and for replay."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from vertumnus.config import RunConfig
+from vertumnus.domain.errors import InvariantError
+from vertumnus.domain.prefill_time import PrefillTimeModel
+from vertumnus.domain.units import Tokens
+from vertumnus.policy.control_plane import ControlPlane
+from vertumnus.policy.placement import Decision
+from vertumnus.records.verdict import Books
+from vertumnus.workers.fleet import Fleet
+
+
+class Pool(NamedTuple):
+    """The two state machines of a run; one writer of state each."""
+
+    fleet: Fleet
+    control: ControlPlane
+
+    def books(self) -> Books:
+        """Return the closing balance, with what an audit of all books finds."""
+        fleet = self.fleet.books()
+        problems = tuple(
+            problem for audit in (self.fleet.check, self.control.check) for problem in _found(audit)
+        )
+        return Books(
+            ledger_ns=self.control.ledger.total_ns,
+            pinned_blocks=fleet.pinned_blocks,
+            blocks_in_use=fleet.blocks_in_use,
+            blocks_held=fleet.blocks_held,
+            problems=problems,
+        )
+
+
+def build_pool(
+    config: RunConfig,
+    prefill_time: PrefillTimeModel,
+    block_tokens: Tokens,
+    observe: Callable[[Decision], None] | None = None,
+) -> Pool:
+    """Build the pool of *config* as it is before its first event."""
+    cluster = config.cluster
+    control = ControlPlane(
+        config.policy,
+        config.cache,
+        cluster.initial_composition(),
+        prefill_time,
+        block_tokens=block_tokens,
+        blocks_per_rank=cluster.blocks_per_rank,
+        max_attempts=cluster.max_attempts,
+        observe=observe,
+    )
+    return Pool(Fleet(cluster, block_tokens), control)
+
+
+def _found(audit: Callable[[], None]) -> list[str]:
+    try:
+        audit()
+    except InvariantError as error:
+        return [str(error)]
+    return []

@@ -1,0 +1,70 @@
+"""How far a run is: a bar with the time left on a terminal, a line now and then elsewhere."""
+
+from time import monotonic
+from types import TracebackType
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import Progress as Bar
+
+QUIET_S = 2.0
+"""Nothing is shown before this [s]."""
+LINE_S = 15.0
+"""Distance of the lines where there is no terminal [s]."""
+
+
+class Progress:
+    """Counts ended requests on stderr."""
+
+    def __init__(self, console: Console, what: str, total: int) -> None:
+        self._console = console
+        self._what = what
+        self._total = total
+        self._done = 0
+        self._started = monotonic()
+        self._next_line = self._started + LINE_S
+        self._next_look = self._started + QUIET_S
+        self._bar: Bar | None = None
+
+    def __enter__(self) -> "Progress":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._bar is not None:
+            self._show()
+            self._bar.stop()
+
+    def advance(self) -> None:
+        """Count one request."""
+        self._done += 1
+        if self._done % 16 == 0 or self._done == self._total:
+            now = monotonic()
+            if now >= self._next_look:
+                self._next_look = now + 0.1
+                self._update(now)
+
+    def _update(self, now: float) -> None:
+        if self._console.is_terminal:
+            self._show()
+        elif now >= self._next_line:
+            self._next_line = now + LINE_S
+            left = (now - self._started) * (self._total - self._done) / self._done
+            self._console.print(
+                f"{self._what}: {self._done} of {self._total} requests, about {left:.0f} s left"
+            )
+
+    def _show(self) -> None:
+        if self._bar is None:
+            columns = (
+                TextColumn("{task.description}"),
+                BarColumn(),
+                MofNCompleteColumn(),
+                TimeElapsedColumn(),
+                TimeRemainingColumn(),
+            )
+            self._bar = Bar(*columns, console=self._console, transient=True)
+            self._bar.add_task(self._what, total=self._total)
+            self._bar.start()
+        self._bar.update(self._bar.task_ids[0], completed=self._done)

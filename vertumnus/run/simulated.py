@@ -1,0 +1,72 @@
+"""A run in virtual time; imports neither torch nor sockets."""
+
+import gc
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from rich.console import Console
+
+from vertumnus.config import RunConfig
+from vertumnus.domain.errors import ConfigError
+from vertumnus.domain.profile import ModelProfile
+from vertumnus.domain.request import Request
+from vertumnus.run.capacity import capacity_rate
+from vertumnus.run.session import Recorded, Session, serve_recorded
+from vertumnus.run.stream import Stream, arriving, load_stream
+from vertumnus.sim.config import SimConfig
+from vertumnus.sim.durations import Durations
+from vertumnus.sim.engine import SimEngine
+from vertumnus.trace.blocks import to_requests
+from vertumnus.trace.rows import TraceRow
+
+COLLECT_EVERY = 200_000
+"""Allocations between two looks of the garbage collector; at its default of 700 they cost a third."""
+
+
+def simulate(config: RunConfig, backend: SimConfig, overrides: Sequence[str], console: Console) -> Recorded:
+    """Run *config* on the simulator. Raises ConfigError before anything is written."""
+    profile = required_profile(config)
+    stream = load_stream(config)
+    requests = simulated_requests(config, profile, stream)
+    engine = SimEngine(Durations(profile, config.seed, backend.noise_sigma))
+    session = Session(config, overrides, profile, stream.block_tokens, requests)
+    with _rare_collections():
+        return serve_recorded(session, engine, console)
+
+
+def required_profile(config: RunConfig) -> ModelProfile:
+    """Return the profile that a simulated run needs. Raises ConfigError without one."""
+    if config.profile is None:
+        raise ConfigError("profile: found null, backend sim needs one")
+    return config.profile
+
+
+def simulated_requests(config: RunConfig, profile: ModelProfile, stream: Stream) -> list[Request]:
+    """Return the requests of *stream* at their arrivals, a load resolved against the profile's capacity."""
+    capacity = simulated_capacity(config, profile, stream)
+    return _requests(config, arriving(config, stream, capacity), stream)
+
+
+def simulated_capacity(config: RunConfig, profile: ModelProfile, stream: Stream) -> float:
+    """Return the rate that would keep every worker of the profile busy [req/s]."""
+    requests = _requests(config, stream.rows, stream)
+    composition = config.cluster.initial_composition()
+    return capacity_rate(requests, profile.prefill_time(), composition, stream.block_tokens)
+
+
+def _requests(config: RunConfig, rows: Sequence[TraceRow], stream: Stream) -> list[Request]:
+    return list(to_requests(rows, stream.block_tokens, config.slo, config.workload.token_scale))
+
+
+@contextmanager
+def _rare_collections() -> Iterator[None]:
+    """Keep the collector off what lives as long as the run, and make it rare meanwhile."""
+    before = gc.get_threshold()
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(COLLECT_EVERY, before[1], before[2])
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
+        gc.unfreeze()

@@ -1,0 +1,68 @@
+"""The rows of a run before it is known how fast they come, and what cannot be served of them."""
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from vertumnus.config import RunConfig
+from vertumnus.domain.errors import ConfigError
+from vertumnus.domain.request import blocks_for
+from vertumnus.domain.units import Tokens
+from vertumnus.trace.arrivals import with_arrivals
+from vertumnus.trace.config import ArrivalConfig
+from vertumnus.trace.load import load_rows
+from vertumnus.trace.rows import TraceRow
+
+
+class Stream(NamedTuple):
+    """A workload at its trace's own times."""
+
+    rows: list[TraceRow]
+    skipped: int
+    block_tokens: Tokens
+    description: str
+
+
+def load_stream(config: RunConfig) -> Stream:
+    """Read or generate the workload of *config*.
+
+    Raises ConfigError when it cannot be had, or holds requests that this pool could never serve.
+    """
+    loaded = load_rows(config.workload, ArrivalConfig(), config.seed)
+    problems = list(_unservable(config, loaded.rows, loaded.block_tokens))
+    if problems:
+        raise ConfigError(*problems)
+    return Stream(loaded.rows, loaded.skipped, loaded.block_tokens, loaded.description)
+
+
+def arriving(config: RunConfig, stream: Stream, capacity: float) -> list[TraceRow]:
+    """Return the rows at the times that ``arrival`` asks for; a load is a share of *capacity* [req/s]."""
+    arrival = config.arrival
+    if arrival.load is not None:
+        arrival = arrival.at_rate(arrival.load * capacity)
+    return with_arrivals(stream.rows, arrival, config.seed)
+
+
+def _unservable(config: RunConfig, rows: Sequence[TraceRow], block_tokens: Tokens) -> Iterator[str]:
+    cluster = config.cluster
+    longest = max(rows, key=lambda row: row.input_tokens)
+    place = rows.index(longest)
+    needed = blocks_for(longest.input_tokens, block_tokens)
+    largest = max(degree for degree, count in cluster.composition.items() if count > 0)
+    if needed > largest * cluster.blocks_per_rank:
+        yield (
+            f"cluster.blocks_per_rank: found {cluster.blocks_per_rank}; request {place} has "
+            f"{longest.input_tokens} tokens = {needed} blocks of {block_tokens}, and the largest worker "
+            f"(degree {largest}) holds {largest * cluster.blocks_per_rank}; "
+            f"must be at least {-(-needed // largest)}"
+        )
+    sequence = max(row.input_tokens + row.output_tokens for row in rows)
+    if sequence > cluster.decode.tokens_per_rank:
+        yield (
+            f"cluster.decode.tokens_per_rank: found {cluster.decode.tokens_per_rank}, must be at least "
+            f"{sequence}, the longest prompt with its output"
+        )
+    if config.model is not None and sequence > config.model.max_position:
+        yield (
+            f"model.max_position: found {config.model.max_position}, must be at least {sequence}, "
+            "the longest prompt with its output (workload.token_scale makes prompts shorter)"
+        )
