@@ -72,4 +72,22 @@ def _ls(words: Sequence[str]) -> int:
     return list_configs(words)
 
 
-VERBS: Mapping[str, Verb] = {"ls": _ls}
+def _report(words: Sequence[str]) -> int:
+    from vertumnus.commandline.results import report
+
+    return report(words)
+
+
+def _sql(words: Sequence[str]) -> int:
+    from vertumnus.commandline.results import sql
+
+    return sql(words)
+
+
+def _runs(words: Sequence[str]) -> int:
+    from vertumnus.commandline.results import runs
+
+    return runs(words)
+
+
+VERBS: Mapping[str, Verb] = {"ls": _ls, "report": _report, "sql": _sql, "runs": _runs}

@@ -45,16 +45,16 @@ class Flags(Struct, frozen=True):
     """Fill in interpolations in the printed config."""
 
 
-class _Parser(argparse.ArgumentParser):
+class Parser(argparse.ArgumentParser):
     """An argument parser that raises instead of leaving the program."""
 
     def error(self, message: str) -> NoReturn:
-        raise ConfigError(f"{message}; see vertumnus --help")
+        raise ConfigError(f"{message}; see {self.prog} --help")
 
 
 def read_flags(words: Sequence[str]) -> Flags:
     """Take *words* apart. Raises ConfigError when a flag is unknown or lacks its value."""
-    parser = _Parser(prog="vertumnus", add_help=False, allow_abbrev=False)
+    parser = Parser(prog="vertumnus", add_help=False, allow_abbrev=False)
     parser.add_argument("overrides", nargs="*")
     parser.add_argument("-m", "--multirun", action="store_true")
     parser.add_argument("--dry-run", action="store_true")

@@ -25,7 +25,7 @@ class TreeReader:
 
     def __init__(self, root: type[Struct]) -> None:
         self.problems: list[str] = []
-        self._paths = tuple(key_paths(root))
+        self._root = root
 
     def read(self, kind: Any, value: object, path: str) -> Any:
         """Return *value* as *kind*, or UNREADABLE after noting why under *path*."""
@@ -87,9 +87,9 @@ class TreeReader:
         if not isinstance(value, Mapping):
             return self._note(path, f"found {show(value)}, must be a group of keys with {tag_field!r}")
         tag = value.get(tag_field)
-        if tag not in by_tag:
+        if not isinstance(tag, str) or tag not in by_tag:
             return self._note(_join(path, tag_field), not_one_of(tag, by_tag))
-        return self.struct(by_tag[str(tag)], value, path)
+        return self.struct(by_tag[tag], value, path)
 
     def _sequence(self, kind: Any, value: Sequence[object], path: str) -> Any:
         item_kinds = get_args(kind)
@@ -124,7 +124,7 @@ class TreeReader:
         self._note(_join(path, key), f"{reach}; {hint}")
 
     def _elsewhere(self, key: str) -> str | None:
-        last = {known.rpartition(".")[2]: known for known in reversed(self._paths)}
+        last = {known.rpartition(".")[2]: known for known in reversed(list(key_paths(self._root)))}
         near = nearest(key, last)
         return last[near] if near else None
 

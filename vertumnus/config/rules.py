@@ -13,7 +13,7 @@ from vertumnus.config.run_config import BackendConfig, RunConfig
 from vertumnus.domain.errors import ConfigError
 from vertumnus.domain.profile import ModelProfile
 from vertumnus.live.config import LiveConfig, ModelConfig
-from vertumnus.policy.config import HomoPolicy, PolicyConfig
+from vertumnus.policy.config import HomoPolicy, PolicyConfig, StaticPolicy
 from vertumnus.sim.config import SimConfig
 from vertumnus.workers.config import ClusterConfig
 
@@ -85,10 +85,15 @@ def _profiled_degrees(cluster: ClusterConfig, profile: ModelProfile | None) -> I
             )
 
 
-def _one_degree(cluster: ClusterConfig, policy: PolicyConfig) -> Iterator[str]:
+def _degrees_for_policy(cluster: ClusterConfig, policy: PolicyConfig) -> Iterator[str]:
     present = {degree: count for degree, count in cluster.composition.items() if count > 0}
     if isinstance(policy, HomoPolicy) and len(present) > 1:
         yield f"cluster.composition: found {present}, policy homo needs all workers at one degree"
+    if isinstance(policy, StaticPolicy) and len(present) == 1:
+        yield (
+            f"policy.length_threshold: found {policy.length_threshold}, has no effect on workers of one "
+            f"degree ({present}); policy static needs a composition of two or more"
+        )
 
 
-RULES: tuple[Rule, ...] = (_composition, _backend_parts, _profiled_degrees, _one_degree)
+RULES: tuple[Rule, ...] = (_composition, _backend_parts, _profiled_degrees, _degrees_for_policy)

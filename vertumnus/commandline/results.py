@@ -1,0 +1,61 @@
+"""The verbs that read results: ``report``, ``sql``, ``runs``."""
+
+from argparse import Namespace
+from collections.abc import Sequence
+from pathlib import Path
+
+from vertumnus.commandline.exit_codes import OK
+from vertumnus.commandline.flags import Parser
+from vertumnus.config import nearest
+from vertumnus.domain.errors import ConfigError
+from vertumnus.report import commands
+from vertumnus.report.reports import report_names
+
+
+def report(words: Sequence[str]) -> int:
+    """``report [NAME] [RUN]``: show a report of a run; a lone word is a report's name or a run."""
+    parser = _parser("report", "Show a report of one run.", forms=("json", "csv", "parquet"))
+    parser.add_argument("name", nargs="?", help=f"one of {', '.join(report_names())}; default summary")
+    parser.add_argument("run", nargs="?", help="a run id, its first letters, or latest (default)")
+    read = parser.parse_args(list(words))
+    name, run = read.name or "summary", read.run or "latest"
+    if read.run is None and name not in report_names():
+        if near := nearest(name, report_names()):
+            raise ConfigError(f"report {name}: no such report; did you mean {near}?")
+        name, run = "summary", name
+    commands.report(read.runs_dir, name, run, _form(read))
+    return OK
+
+
+def sql(words: Sequence[str]) -> int:
+    """``sql "SELECT ..."``: answer one statement over the tables of all ended runs."""
+    parser = _parser(
+        "sql", "Answer one SELECT over the tables of all runs.", forms=("json", "csv", "parquet")
+    )
+    parser.add_argument("statement", help='for example "SELECT run_id, avg(ttft_s) FROM requests GROUP BY 1"')
+    read = parser.parse_args(list(words))
+    commands.sql(read.runs_dir, read.statement, _form(read))
+    return OK
+
+
+def runs(words: Sequence[str]) -> int:
+    """``runs``: list every run, the unfinished ones too."""
+    read = _parser("runs", "List every run, oldest first.", forms=("json", "csv")).parse_args(list(words))
+    commands.runs(read.runs_dir, _form(read))
+    return OK
+
+
+def _parser(verb: str, says: str, forms: Sequence[str]) -> Parser:
+    parser = Parser(prog=f"vertumnus {verb}", description=says, allow_abbrev=False)
+    parser.add_argument(
+        "--runs-dir", type=Path, default=Path("runs"), help="where the runs lie; default runs"
+    )
+    group = parser.add_mutually_exclusive_group()
+    for form in forms:
+        group.add_argument(f"--{form}", dest="form", action="store_const", const=form, default="text")
+    return parser
+
+
+def _form(read: Namespace) -> commands.Form:
+    form: commands.Form = read.form
+    return form
