@@ -1,8 +1,8 @@
 """Ranks as operating-system processes: start, watch, explain, kill; nothing outlives the coordinator.
 
 Each rank runs in a session of its own, so that a Ctrl-C in the terminal reaches the coordinator alone.
-What ranks print and where their KV lies are files without a name: the kernel frees them with their
-last holder, however that ended.
+What ranks print goes to files without a name: the kernel frees them with their last holder, however
+that ended.
 """
 
 import ctypes
@@ -12,14 +12,16 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
-from pathlib import Path
 from typing import IO
 
-from vertumnus.domain.errors import ConfigError, VertumnusError
+from vertumnus.domain.errors import VertumnusError
 from vertumnus.live.messages import Peer
 
 RUN_VARIABLE = "VERTUMNUS_RUN"
 """Environment variable that hands the run's secret to a rank, out of sight of other users' ``ps``."""
+
+BAD_INPUT = 2
+"""Exit status of a rank that found the user's input wrong and printed only that."""
 
 _TAIL_BYTES = 64 << 10
 _PR_SET_PDEATHSIG = 1  # linux/prctl.h
@@ -58,6 +60,11 @@ class RankProcess:
         """Return whether the process is gone, for whatever reason."""
         return self._process.poll() is not None
 
+    @property
+    def exit_status(self) -> int:
+        """Exit status of the ended process; negative for the signal that killed it."""
+        return self._process.wait()
+
     def how_it_ended(self) -> str:
         """Say how the process ended, with the last line that it printed."""
         code = self._process.poll()
@@ -95,33 +102,6 @@ class RankProcess:
         if self.death_fd is not None:
             os.close(self.death_fd)
             self.death_fd = None
-
-
-def nameless_file(directory: Path, size_bytes: int) -> IO[bytes]:
-    """Return an open file of *size_bytes* in *directory* that has no name there, its room reserved.
-
-    Raises ConfigError when the directory cannot hold it.
-    """
-    try:
-        file: IO[bytes] = tempfile.TemporaryFile(dir=directory)  # noqa: SIM115 (the caller's)
-    except OSError as error:
-        raise ConfigError(f"backend.shared_dir: cannot write in {directory}: {error.strerror}") from error
-    try:
-        os.ftruncate(file.fileno(), size_bytes)
-        if hasattr(os, "posix_fallocate"):  # else a full disk would be a bus error in the middle of a step
-            os.posix_fallocate(file.fileno(), 0, size_bytes)
-    except OSError as error:
-        file.close()
-        raise ConfigError(
-            f"backend.shared_dir: {directory} has no room for a KV map of {size_bytes:,} bytes: "
-            f"{error.strerror}"
-        ) from error
-    return file
-
-
-def path_of_fd(fd: int) -> Path:
-    """Return a path under which this process can open the inherited file *fd* again."""
-    return Path(f"/dev/fd/{fd}")
 
 
 def bind_to_parent(parent_pid: int) -> None:

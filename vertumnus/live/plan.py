@@ -39,6 +39,11 @@ class LivePlan(Struct, frozen=True, kw_only=True):
         """One prefill rank's KV store [bytes]."""
         return self.blocks_per_rank * self.block_tokens * self.model.kv_bytes_per_token
 
+    @property
+    def weights_path(self) -> Path | None:
+        """Directory of the weights; None when they are drawn."""
+        return None if self.live.weights is None else Path(self.live.weights)
+
     def worker_of(self, rank: Rank) -> CpGroup:
         """Return the worker that prefill *rank* belongs to."""
         return next(worker for worker in self.workers if rank in worker.ranks)

@@ -1,0 +1,165 @@
+"""Drives a live engine without policy code: steps and hand-offs are submitted by the test itself."""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+
+import numpy as np
+
+from vertumnus.domain.cluster import CpGroup
+from vertumnus.domain.jobs import (
+    AnyOutcome,
+    DecodeDone,
+    HandoffDone,
+    HandoffJob,
+    JobError,
+    StepDone,
+    StepJob,
+    StepWork,
+)
+from vertumnus.domain.units import JobId, Rank, RequestId, SlotId, Tokens
+from vertumnus.live.config import MODEL_PRESETS, LiveConfig
+from vertumnus.live.engine import LiveEngine
+from vertumnus.live.plan import LivePlan, make_plan
+from vertumnus.workers.config import ClusterConfig, DecodeConfig
+
+BLOCK_TOKENS = 16
+BLOCKS_PER_RANK = 64
+PAIR, LEFT, RIGHT = CpGroup(0, 2), CpGroup(2, 1), CpGroup(3, 1)
+"""The workers of `a_cluster`: one of degree 2, two of degree 1."""
+
+
+def a_cluster(composition: Mapping[int, int] | None = None, decode_ranks: int = 1) -> ClusterConfig:
+    """A small pool; by default one degree-2 worker beside two degree-1 workers."""
+    counts = dict(composition or {2: 1, 1: 2})
+    return ClusterConfig(
+        gpus=sum(degree * count for degree, count in counts.items()),
+        degrees=(1, 2, 4),
+        composition=counts,
+        ranks_per_node=4,
+        blocks_per_rank=BLOCKS_PER_RANK,
+        decode=DecodeConfig(ranks=decode_ranks, slots_per_rank=8, tokens_per_rank=4_096),
+    )
+
+
+def a_plan(cluster: ClusterConfig | None = None, **live: object) -> LivePlan:
+    """A plan for the nano model with seeded weights."""
+    settings = LiveConfig(device="cpu", **{"step_timeout_s": 20.0, "start_timeout_s": 90.0, **live})  # type: ignore[arg-type]
+    return make_plan(MODEL_PRESETS["nano"], settings, cluster or a_cluster(), BLOCK_TOKENS, seed=7)
+
+
+class Driver:
+    """Submits jobs, collects what the engine tells, and keeps the tokens of each request."""
+
+    def __init__(self, plan: LivePlan) -> None:
+        self.prompts: dict[RequestId, np.ndarray] = {}
+        self.tokens: dict[RequestId, list[int]] = {}
+        self.told: list[object] = []
+        self.engine = LiveEngine(plan, self.prompts.__getitem__, self._take_tokens)
+        self._plan = plan
+        self._last_job: JobId = 0
+        self._used: dict[Rank, int] = {}
+
+    def prompt(self, input_tokens: Tokens, *, like: RequestId | None = None, shared: Tokens = 0) -> RequestId:
+        """Make up a prompt, its first *shared* tokens those of request *like*; return its request."""
+        request_id = len(self.prompts)
+        ids = np.random.default_rng(request_id).integers(0, self._plan.model.vocab_size, input_tokens)
+        if like is not None:
+            ids[:shared] = self.prompts[like][:shared]
+        self.prompts[request_id] = ids
+        return request_id
+
+    def slots(self, worker: CpGroup, input_tokens: Tokens, first: int = 0) -> tuple[SlotId, ...]:
+        """Return fresh slots for the blocks from *first* on, interleaved over the worker's ranks."""
+        blocks = range(first, -(-input_tokens // BLOCK_TOKENS))
+        return tuple(self._fresh(worker.first_rank + block % worker.degree) for block in blocks)
+
+    def step(
+        self, worker: CpGroup, request: RequestId, *, reused: tuple[SlotId, ...] = (), epoch: int = 0
+    ) -> StepJob:
+        """Submit a step of one request whose first blocks lie in *reused*."""
+        input_tokens = len(self.prompts[request])
+        slots = reused + self.slots(worker, input_tokens, first=len(reused))
+        work = StepWork(request, 0, input_tokens, len(reused) * BLOCK_TOKENS, slots)
+        job = StepJob(self._job(), worker, epoch, (work,))
+        self.engine.submit(job)
+        return job
+
+    def hand_off(self, step: StepJob, output_tokens: Tokens, decode_rank: Rank = 0) -> HandoffJob:
+        """Submit the hand-off of a finished step's only request."""
+        (work,) = step.works
+        job = HandoffJob(
+            self._job(),
+            work.request_id,
+            0,
+            step.worker,
+            decode_rank,
+            work.input_tokens,
+            output_tokens,
+            work.slots,
+        )
+        self.engine.submit(job)
+        return job
+
+    def until(self, seen: Callable[[object], bool]) -> object:
+        """Take what comes next until *seen* holds for it, and return that."""
+        while True:
+            told = self.engine.next()
+            assert told is not None, "the engine has nothing under way"
+            self.told.append(told)
+            if seen(told):
+                return told
+
+    def outcome(self, job_id: JobId, *kinds: type) -> AnyOutcome:
+        """Wait for an outcome of a job, of one of *kinds*; any error is one of them."""
+        wanted = (*kinds, JobError)
+        for told in self.told:
+            if isinstance(told, wanted) and told.job_id == job_id:
+                return told
+        return self.until(lambda told: isinstance(told, wanted) and told.job_id == job_id)  # type: ignore[return-value]
+
+    def finish_step(self, job: StepJob) -> StepDone:
+        """Wait until a step is done; fail when it ends in an error."""
+        outcome = self.outcome(job.job_id, StepDone)
+        assert isinstance(outcome, StepDone), outcome
+        return outcome
+
+    def finish(self, job: HandoffJob) -> list[int]:
+        """Wait until a hand-off's output is complete and return it."""
+        outcome = self.outcome(job.job_id, DecodeDone)
+        assert isinstance(outcome, DecodeDone), outcome
+        return self.tokens[job.request_id]
+
+    def finish_copy(self, job: HandoffJob) -> None:
+        """Wait until a hand-off's KV is at its decode rank."""
+        assert isinstance(self.outcome(job.job_id, HandoffDone), HandoffDone)
+
+    def generate(self, worker: CpGroup, request: RequestId, output_tokens: Tokens) -> list[int]:
+        """Prefill, hand off and decode one request; return its output."""
+        step = self.step(worker, request)
+        self.finish_step(step)
+        return self.finish(self.hand_off(step, output_tokens))
+
+    def _take_tokens(self, request: RequestId, tokens: tuple[int, ...]) -> None:
+        self.tokens.setdefault(request, []).extend(tokens)
+
+    def _job(self) -> JobId:
+        self._last_job += 1
+        return self._last_job
+
+    def _fresh(self, rank: Rank) -> SlotId:
+        used = self._used.get(rank, 0)
+        assert used < BLOCKS_PER_RANK, "the test asks for more blocks than a rank has"
+        self._used[rank] = used + 1
+        return rank * BLOCKS_PER_RANK + used
+
+
+@contextmanager
+def running(plan: LivePlan) -> Iterator[Driver]:
+    """Yield a driver whose engine is up, its clock started; everything is stopped afterwards."""
+    driver = Driver(plan)
+    try:
+        driver.engine.start()
+        driver.engine.start_clock()
+        yield driver
+    finally:
+        driver.engine.close()

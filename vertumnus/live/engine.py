@@ -1,0 +1,241 @@
+"""The live backend: ranks that compute, on the wall clock (sec. 8).
+
+The engine is the coordinator of live-engine's protocol: the only process that talks to ranks, one
+ordered stream each. Jobs become messages, answers become outcomes, a rank that is gone becomes a fact.
+"""
+
+import time
+from collections import deque
+from collections.abc import Callable, Iterable
+from typing import Any, TypeAlias
+
+import numpy as np
+from msgspec.structs import replace
+from numpy.typing import NDArray
+
+from vertumnus.domain import jobs
+from vertumnus.domain.errors import ProtocolError
+from vertumnus.domain.facts import DecodeRankLost, InputFact, RankLost
+from vertumnus.domain.jobs import AnyJob, AnyOutcome, HandoffJob, JobError, StepJob, StepWork, StopJob
+from vertumnus.domain.units import SECOND, Nanoseconds, RequestId, SlotId
+from vertumnus.live.agenda import Agenda
+from vertumnus.live.control import Received
+from vertumnus.live.handoffs import HandoffBook, Posting
+from vertumnus.live.messages import (
+    Decoded,
+    Ended,
+    HandoffDone,
+    HandoffFailed,
+    Peer,
+    Step,
+    StepDone,
+    StepFailed,
+    TransferDone,
+    TransferFailed,
+)
+from vertumnus.live.plan import LivePlan
+from vertumnus.live.rank_context import pack_ids
+from vertumnus.live.rank_pool import INCARNATION, Event, Lost, RankPool
+from vertumnus.live.steps import StepBook, StepResult
+
+PromptLookup: TypeAlias = Callable[[RequestId], NDArray[np.integer[Any]]]
+"""Returns a request's token ids, shape (L,)."""
+
+TokenSink: TypeAlias = Callable[[RequestId, tuple[int, ...]], None]
+"""Takes the tokens that a request has just produced; called between two facts, never beside one."""
+
+_UNDELIVERED: Nanoseconds = 0
+"""Stands in ``at`` until the moment of delivery."""
+
+_IDLE_WAIT_NS = SECOND
+
+
+class LiveEngine:
+    """An `Engine` over rank processes. Use: start, start_clock, then serve; close in any case."""
+
+    def __init__(self, plan: LivePlan, prompts: PromptLookup, on_tokens: TokenSink) -> None:
+        """Prepare; nothing runs before `start`."""
+        self.plan = plan
+        self.prompts = prompts
+        self.on_tokens = on_tokens
+        self.last_step: StepResult | None = None
+        """What the ranks measured in the step told last; calibration reads it."""
+        self._pool = RankPool(plan)
+        self._agenda = Agenda()
+        self._steps = StepBook()
+        self._handoffs = HandoffBook(plan.blocks_per_rank, by_transfer=plan.transport == "pairwise")
+        # by the slot of the prompt's last block: bounded by the slots, whatever becomes of requests
+        self._final_hidden: dict[SlotId, tuple[RequestId, bytes]] = {}
+        self._ready: deque[InputFact | AnyOutcome] = deque()
+        self._origin_ns = time.monotonic_ns()
+        self._take_message: dict[type, Callable[[Peer, Any], None]] = {
+            StepDone: self._on_step_answer,
+            StepFailed: self._on_step_answer,
+            TransferDone: self._on_transfer_done,
+            TransferFailed: self._on_handoff_failed,
+            HandoffDone: self._on_handoff_done,
+            HandoffFailed: self._on_handoff_failed,
+            Decoded: self._on_decoded,
+            Ended: self._on_ended,
+        }
+
+    def start(self) -> None:
+        """Start all ranks and wait until they are ready.
+
+        Raises ConfigError for the user's mistakes, StartError for the rest. Call `close` even then.
+        """
+        self._pool.start()
+        self._pool.wake_on(self._agenda.wake_fd)
+
+    def start_clock(self) -> None:
+        """Make this moment 0 of the run's clock: what came before is not part of the run.
+
+        Raises ProtocolError while something is scheduled or under way.
+        """
+        if self._agenda or self._is_awaiting:
+            raise ProtocolError("the run's clock must start before anything is scheduled or under way")
+        self._origin_ns = time.monotonic_ns()
+
+    # ---- the contract of a backend --------------------------------------------------------------
+
+    def now(self) -> Nanoseconds:
+        """Return the time since `start_clock` [ns]."""
+        return time.monotonic_ns() - self._origin_ns
+
+    def schedule(self, fact: InputFact, at_ns: Nanoseconds) -> None:
+        """Deliver *fact* from `next` at *at_ns*, or at once when that has passed."""
+        self._agenda.schedule(fact, at_ns)
+
+    def post(self, fact: InputFact) -> None:
+        """Deliver *fact* from `next` as soon as possible; safe to call from another thread."""
+        self._agenda.post(fact)
+
+    def submit(self, job: AnyJob) -> None:
+        """Start *job*. Raises ProtocolError for one that cannot follow the jobs before it."""
+        if isinstance(job, StepJob):
+            self._submit_step(job)
+        elif isinstance(job, HandoffJob):
+            self._submit_handoff(job)
+        elif isinstance(job, StopJob):
+            self._post_all(self._handoffs.stop(job.job_id))
+
+    def next(self) -> InputFact | AnyOutcome | None:
+        """Return what happens next; None when nothing is scheduled, under way or posted."""
+        while True:
+            told = self._agenda.take(self.now()) or (self._ready.popleft() if self._ready else None)
+            if told is not None:
+                return replace(told, at=self.now())
+            if not self._agenda and not self._is_awaiting:
+                return None
+            self._pool.wait((self._agenda.wait_ns(self.now()) or _IDLE_WAIT_NS) / SECOND)
+            for event in self._pool.events():
+                self._take(event)
+
+    def close(self) -> None:
+        """Stop every rank and free what they held; safe to call twice."""
+        self._pool.close()
+        self._agenda.close()
+
+    # ---- jobs -----------------------------------------------------------------------------------
+
+    @property
+    def _is_awaiting(self) -> bool:
+        return bool(self._ready or self._steps.awaited or len(self._handoffs))
+
+    def _submit_step(self, job: StepJob) -> None:
+        peers = [Peer("prefill", rank) for rank in job.worker.ranks]
+        gone = [str(peer) for peer in peers if not self._pool.is_up(peer)]
+        if gone:
+            self._ready.append(JobError(_UNDELIVERED, job.job_id, f"{', '.join(gone)} is gone"))
+            return
+        tokens = tuple(self._uncached_tokens(work) for work in job.works)
+        generation = self._steps.begin(job)
+        step = Step(job.job_id, job.worker, job.epoch, generation, job.works, tokens)
+        self._post_all(Posting(peer, step) for peer in peers)
+
+    def _uncached_tokens(self, work: StepWork) -> bytes:
+        prompt = self.prompts(work.request_id)
+        if len(prompt) != work.input_tokens:
+            raise ProtocolError(
+                f"request {work.request_id}: a prompt of {len(prompt)} tokens, a step of {work.input_tokens}"
+            )
+        return pack_ids(prompt[work.cached_tokens :])
+
+    def _submit_handoff(self, job: HandoffJob) -> None:
+        request_id, final_hidden = self._final_hidden.get(job.slots[-1], (None, b""))
+        if request_id != job.request_id:
+            raise ProtocolError(f"hand-off of request {job.request_id}, which no step has finished")
+        if not self._pool.is_up(Peer("decode", job.decode_rank)):
+            self._ready.append(JobError(_UNDELIVERED, job.job_id, f"decode rank {job.decode_rank} is gone"))
+            return
+        self._post_all(self._handoffs.begin(job, final_hidden))
+
+    def _post_all(self, postings: Iterable[Posting]) -> None:
+        for peer, body in postings:
+            self._pool.send(peer, body)
+
+    # ---- what ranks tell ------------------------------------------------------------------------
+
+    def _take(self, event: Event) -> None:
+        if isinstance(event, Lost):
+            self._on_lost(event.peer, event.reason)
+        else:
+            self._take_received(event)
+
+    def _take_received(self, received: Received) -> None:
+        take = self._take_message.get(type(received.body))
+        if take is None:
+            raise ProtocolError(f"{received.peer} sent {type(received.body).__name__} in the middle of a run")
+        take(received.peer, received.body)
+
+    def _on_step_answer(self, peer: Peer, answer: StepDone | StepFailed) -> None:
+        result = self._steps.answer(peer.rank, answer)
+        if result is not None:
+            self._tell_step(result)
+
+    def _tell_step(self, result: StepResult) -> None:
+        job_id = result.job.job_id
+        self.last_step = result
+        if result.failure is not None:
+            self._ready.append(JobError(_UNDELIVERED, job_id, result.failure))
+            return
+        for work in result.job.works:
+            self._final_hidden[work.slots[-1]] = (work.request_id, result.final_hidden[work.request_id])
+        self._ready.append(jobs.StepDone(_UNDELIVERED, job_id, result.compute_ns))
+
+    def _on_transfer_done(self, peer: Peer, done: TransferDone) -> None:
+        self._post_all(self._handoffs.arrived(done.job_id))
+
+    def _on_handoff_done(self, peer: Peer, done: HandoffDone) -> None:
+        if self._handoffs.find(done.job_id) is not None:
+            self._ready.append(jobs.HandoffDone(_UNDELIVERED, done.job_id))
+
+    def _on_handoff_failed(self, peer: Peer, failed: HandoffFailed | TransferFailed) -> None:
+        self._fail_handoff(failed.job_id, f"{peer}: {failed.reason}")
+
+    def _fail_handoff(self, job_id: int, reason: str) -> None:
+        if self._handoffs.end(job_id) is not None:
+            self._ready.append(JobError(_UNDELIVERED, job_id, reason))
+
+    def _on_decoded(self, peer: Peer, decoded: Decoded) -> None:
+        for job_id, token in zip(decoded.job_ids, decoded.tokens, strict=True):
+            handoff = self._handoffs.find(job_id)
+            if handoff is None:
+                continue
+            handoff.output_tokens += 1
+            self.on_tokens(handoff.job.request_id, (token,))
+            if handoff.output_tokens == 1:
+                self._ready.append(jobs.FirstToken(_UNDELIVERED, job_id))
+
+    def _on_ended(self, peer: Peer, ended: Ended) -> None:
+        if self._handoffs.end(ended.job_id) is not None:
+            self._ready.append(jobs.DecodeDone(_UNDELIVERED, ended.job_id, ended.output_tokens))
+
+    def _on_lost(self, peer: Peer, reason: str) -> None:
+        lost = RankLost if peer.pool == "prefill" else DecodeRankLost
+        self._ready.append(lost(_UNDELIVERED, peer.rank, INCARNATION, reason))
+        if peer.pool == "prefill":
+            for result in self._steps.lose(peer.rank, reason):
+                self._tell_step(result)
+        for job_id in self._handoffs.hit_by_loss(peer):
+            self._fail_handoff(job_id, f"{peer} lost: {reason}")
