@@ -1,0 +1,55 @@
+# Everything runs in .venv, which is made when it is missing; PYTHON picks the interpreter (3.11 or newer).
+PYTHON ?= python3
+BIN := .venv/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check
+PYTEST := $(BIN)/python -m pytest
+
+.PHONY: help setup run test test-long lint format check bench wheel-check clean
+
+help:  ## list the targets
+	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 14
+
+setup: .venv/.serving  ## make .venv with what a run needs
+
+run: setup  ## the main job: a tool-agent trace on the live core of this machine
+	$(BIN)/vertumnus +experiment=tool_agent
+
+test: .venv/.tools  ## the test suite
+	$(PYTEST) -m "not long and not gpu"
+
+test-long: .venv/.tools  ## the test suite with soaks and many seeds
+	$(PYTEST) -m "not gpu" --timeout 900
+
+lint: .venv/.tools  ## style, types, layers
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: .venv/.tools  ## rewrite in the house style
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+check: format lint test  ## the loop before a commit
+
+bench: .venv/.tools  ## speed of the hot paths, with spread
+	$(BIN)/python -m vertumnus_profiling.bench
+
+wheel-check: .venv/.tools  ## build the wheel, install it elsewhere, run it from another folder
+	$(BIN)/python tests/support/wheel_check.py
+
+clean:  ## remove the environment and caches; runs/ stays
+	rm -rf .venv build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
+
+.venv/.python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and f"$(PYTHON) is Python {sys.version.split()[0]}; Vertumnus needs 3.11 or newer: make PYTHON=python3.11")'
+	$(PYTHON) -m venv .venv
+	touch $@
+
+.venv/.serving: .venv/.python pyproject.toml constraints.txt
+	$(PIP) install -q -c constraints.txt -e '.[live]'
+	touch $@
+
+.venv/.tools: .venv/.serving
+	$(PIP) install -q -c constraints.txt -e '.[live,dev]'
+	touch $@
