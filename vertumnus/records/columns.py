@@ -181,7 +181,7 @@ _RUNS = (
     Column("composition", "VARCHAR", lambda row: str(row.header.composition)),
     _field("block_tokens", "INTEGER", "header.block_tokens"),
     _field("warmup_share", "DOUBLE", "header.records.warmup_share"),
-    _field("code_version", "VARCHAR", "start.code_version"),
+    _field("code_version", "VARCHAR", "header.code_version"),
     _field("git_revision", "VARCHAR", "start.git_revision"),
     Column("versions", "VARCHAR", lambda row: canonical_json(row.start.versions)),
     _field("cpu_model", "VARCHAR", "start.cpu_model"),

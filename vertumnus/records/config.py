@@ -2,7 +2,7 @@
 
 from msgspec import Struct
 
-from vertumnus.domain.units import Nanoseconds, Tokens, to_ns
+from vertumnus.domain.units import Nanoseconds, RequestId, Tokens, to_ns
 
 
 class RecordsConfig(Struct, frozen=True, forbid_unknown_fields=True):
@@ -35,6 +35,11 @@ class RecordsConfig(Struct, frozen=True, forbid_unknown_fields=True):
     def warmup_requests(self, requests: int) -> int:
         """Return how many of *requests* arrivals are warm-up."""
         return int(self.warmup_share * requests)
+
+    def samples(self, request_id: RequestId) -> bool:
+        """Return whether *request_id*'s candidates are kept: the same requests in every run."""
+        # Knuth's multiplicative hash spreads dense ids evenly over 32 bits
+        return request_id * 2_654_435_761 % 2**32 < self.decision_share * 2**32
 
     def length_bucket(self, input_tokens: Tokens) -> str:
         """Return the name of the bucket that a prompt of *input_tokens* falls in."""

@@ -1,6 +1,6 @@
 """Fold of a run's facts into the list of what went wrong."""
 
-from typing import NamedTuple
+from msgspec import Struct
 
 from vertumnus.domain.facts import (
     DecodeRankLost,
@@ -14,7 +14,7 @@ from vertumnus.domain.units import Nanoseconds
 from vertumnus.records.timeline import Handlers
 
 
-class Fault(NamedTuple):
+class Fault(Struct, frozen=True, gc=False):
     """One thing that went wrong, or was mended."""
 
     t_ns: Nanoseconds

@@ -81,7 +81,7 @@ def salvage(run: RunDir) -> RunEnd:
         raise ConfigError(f"run {run.run_id}: is still running; wait for its end, or stop it first")
     header, records = read_log(run.log)
     folds = RunFolds(header)
-    folds.apply_all(records)
+    folds.apply(records)
     cut = "the log's last records are lost" if records.truncated else None
     return finish_run(run, header, folds, status="interrupted", books=None, wall_s=None, failure=cut)
 

@@ -1,10 +1,9 @@
-"""All folds of a run behind one call per record, while it runs or later from its log."""
+"""All folds of a run behind one call, batch by batch while it runs or later from its log."""
 
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from vertumnus.domain.codec import Body, Record
-from vertumnus.domain.orders import Order
+from vertumnus.domain.codec import ORDER, Record
 from vertumnus.domain.units import Nanoseconds
 from vertumnus.records.faults import Fault, FaultList
 from vertumnus.records.load import WorkerLoad, WorkerSample
@@ -49,32 +48,35 @@ class RunFolds:
         """What cannot have happened and makes the run invalid."""
         return (*self._problems, *self._timeline.problems)
 
-    def apply(self, body: Body) -> None:
-        """Read one record; facts must come in the order in which they were told."""
-        if not isinstance(body, Order):
-            self._tick(body.at)
-        for handler in self._handlers.get(type(body), ()):
-            handler(body)
-
-    def apply_all(self, records: Iterable[Record]) -> None:
-        """Read *records* in order."""
-        for record in records:
-            self.apply(record.body)
+    def apply(self, records: Iterable[Record]) -> None:
+        """Read *records*, in the order in which they were told."""
+        table, now = self._handlers, self._now
+        body: Any  # any record: the table knows which types a handler takes
+        for source, body in records:
+            handlers = table.get(type(body))
+            if handlers is None:
+                continue
+            if source != ORDER and body.at != now:
+                now = self._tick(body.at)
+            for handler in handlers:
+                handler(body)
 
     def finish(self) -> None:
         """End the run at its last fact: requests under way become interrupted."""
         self._timeline.interrupt(self._now)
         self._load.finish(self._now)
 
-    def _tick(self, at: Nanoseconds) -> None:
+    def _tick(self, at: Nanoseconds) -> Nanoseconds:
+        """Advance the clock to *at* and return it; note it when that is backwards."""
         if at < self._now:
             self._problems.append(f"the clock went backwards from {self._now} to {at} ns")
-        elif at > self._now:
+        else:
             self._now = at
             if at >= self._load.next_sample:
                 self._load.sample_until(at)
+        return self._now
 
 
 def _joined(*handlers: Handlers) -> dict[type, tuple[Callable[[Any], None], ...]]:
-    types = {kind for table in handlers for kind in table}
+    types = dict.fromkeys(kind for table in handlers for kind in table)
     return {kind: tuple(table[kind] for table in handlers if kind in table) for kind in types}

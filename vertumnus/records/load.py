@@ -1,7 +1,6 @@
 """Fold of a run's facts into each worker's load: running totals, sampled at even distances."""
 
 from collections.abc import Iterable
-from typing import NamedTuple
 
 from msgspec import Struct
 
@@ -19,7 +18,7 @@ from vertumnus.domain.units import Epoch, JobId, Nanoseconds, RequestId, Tokens
 from vertumnus.records.timeline import Handlers
 
 
-class WorkerSample(NamedTuple):
+class WorkerSample(Struct, frozen=True, gc=False):
     """A worker at one instant; the counts from ``busy_ns`` on are totals since the run's start."""
 
     t_ns: Nanoseconds
@@ -38,7 +37,7 @@ class WorkerSample(NamedTuple):
     cached_tokens: Tokens
 
 
-class _Load(Struct):
+class _Load(Struct, gc=False):
     worker: CpGroup
     epoch: Epoch = 0
     queued: int = 0
@@ -68,14 +67,15 @@ class _Load(Struct):
         )
 
 
-class _Place(NamedTuple):
+class _Place(Struct, frozen=True, gc=False):
     """Where a request is queued and what it counts for there."""
 
     load: _Load
     service_ns: Nanoseconds
 
 
-class _Step(NamedTuple):
+class _Step(Struct, frozen=True, gc=False):
+    requests: int
     input_tokens: Tokens
     cached_tokens: Tokens
 
@@ -95,22 +95,18 @@ class WorkerLoad:
             RequestEnded: self._ended,
         }
         self._sample_ns = sample_ns
-        self._next_sample = sample_ns
-        self._loads = {worker: _Load(worker) for worker in workers}
+        self.next_sample = sample_ns
+        """When the next sample is due."""
+        self._loads = {worker: _Load(worker) for worker in sorted(workers)}
         self._queued: dict[RequestId, _Place] = {}
         self._input_tokens: dict[RequestId, Tokens] = {}
         self._steps: dict[JobId, _Step] = {}
 
-    @property
-    def next_sample(self) -> Nanoseconds:
-        """When the next sample is due."""
-        return self._next_sample
-
     def sample_until(self, at: Nanoseconds) -> None:
         """Take the samples due up to *at*, before what happens at *at* counts."""
-        while self._next_sample <= at:
-            self._sample(self._next_sample)
-            self._next_sample += self._sample_ns
+        while self.next_sample <= at:
+            self._sample(self.next_sample)
+            self.next_sample += self._sample_ns
 
     def finish(self, at: Nanoseconds) -> None:
         """Take the last sample, at the end of the run."""
@@ -118,7 +114,7 @@ class WorkerLoad:
             self._sample(at)
 
     def _sample(self, at: Nanoseconds) -> None:
-        self.samples += [self._loads[worker].sample(at) for worker in sorted(self._loads)]
+        self.samples += [load.sample(at) for load in self._loads.values()]
 
     def _arrived(self, fact: RequestArrived) -> None:
         self._input_tokens[fact.request.request_id] = fact.request.input_tokens
@@ -135,6 +131,7 @@ class WorkerLoad:
         load = self._loads.get(worker)
         if load is None:
             load = self._loads[worker] = _Load(worker)
+            self._loads = dict(sorted(self._loads.items()))
         return load
 
     def _leaves_queue(self, request_id: RequestId) -> None:
@@ -150,7 +147,7 @@ class WorkerLoad:
             self._leaves_queue(item.request_id)
             inputs += self._input_tokens.get(item.request_id, 0)
             cached += item.cached_tokens
-        self._steps[fact.step_id] = _Step(inputs, cached)
+        self._steps[fact.step_id] = _Step(len(fact.items), inputs, cached)
         load.epoch = fact.epoch
         load.running = len(fact.items)
         load.busy_since = fact.at
@@ -159,7 +156,7 @@ class WorkerLoad:
         load = self._of(fact.worker)
         step = self._steps.pop(fact.step_id, None)
         if step is not None:
-            load.requests += load.running
+            load.requests += step.requests
             load.input_tokens += step.input_tokens
             load.cached_tokens += step.cached_tokens
         self._idle(load, fact.at)

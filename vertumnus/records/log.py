@@ -12,7 +12,7 @@ import fcntl
 import os
 import struct
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, BinaryIO, Literal, NamedTuple
 
@@ -57,9 +57,15 @@ class LogWriteError(VertumnusError):
 class LogWriter:
     """Appends records to a new log; holds the file's lock until closed, which marks the run as going."""
 
-    def __init__(self, path: Path, header: LogHeader) -> None:
-        """Create *path*, which must not exist, and write *header*; raises LogWriteError."""
+    def __init__(
+        self, path: Path, header: LogHeader, written: Callable[[list[Record]], object] | None = None
+    ) -> None:
+        """Create *path*, which must not exist, and write *header*; raises LogWriteError.
+
+        *written* is told each batch of records once the file has it.
+        """
         self._path = path
+        self._tell = written
         self._batch: list[Record] = []
         self._written = 0
         try:
@@ -87,7 +93,9 @@ class LogWriter:
         """
         if self._batch:
             self._write(_frame(encode_batch(self._batch)))
-            self._batch.clear()
+            batch, self._batch = self._batch, []
+            if self._tell is not None:
+                self._tell(batch)
 
     def close(self) -> None:
         """Write what is held back, bring it to the disk, release the lock; safe to call twice."""

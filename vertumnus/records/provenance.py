@@ -23,7 +23,6 @@ class RunStart(Struct, frozen=True, kw_only=True):
     """Of the experiment."""
     overrides: tuple[str, ...]
     """As given on the command line."""
-    code_version: str = vertumnus.__version__
     git_revision: str | None = None
     """With "+changes" where the checkout differed; None outside a checkout."""
     versions: dict[str, str] = {}

@@ -23,8 +23,8 @@ from vertumnus.domain.facts import (
 from vertumnus.domain.orders import Prefill
 from vertumnus.domain.request import Request
 from vertumnus.domain.units import Epoch, JobId, Nanoseconds, RequestId, Tokens
-from vertumnus.records.oracle import UnlimitedCache
 from vertumnus.records.request_record import Ending, RequestRecord
+from vertumnus.trace.oracle import OracleCache
 
 Handlers: TypeAlias = Mapping[type, Callable[[Any], None]]
 """What a fold does with each type of record that it reads; it passes over the rest."""
@@ -68,7 +68,7 @@ class Timeline:
             RequestEnded: self._ended,
         }
         self._live = live
-        self._oracle = UnlimitedCache(block_tokens)
+        self._oracle = OracleCache(block_tokens)
         self._open: dict[RequestId, _Open] = {}
         self._steps: dict[JobId, list[_Open]] = {}
 
@@ -80,7 +80,7 @@ class Timeline:
 
     def _arrived(self, fact: RequestArrived) -> None:
         request = fact.request
-        self._open[request.request_id] = _Open(request, fact.at, self._oracle.admit(request))
+        self._open[request.request_id] = _Open(request, fact.at, self._oracle.reusable_tokens(request))
 
     def _placed(self, order: Prefill) -> None:
         opened = self._open.get(order.request_id)

@@ -1,0 +1,56 @@
+"""The one writer of a run's records: told everything in order, it keeps log and folds together."""
+
+from collections.abc import Iterable
+
+from vertumnus.records.decisions import CandidateRow
+from vertumnus.records.finish import finish_run
+from vertumnus.records.folds import RunFolds
+from vertumnus.records.log import LogHeader, LogWriter
+from vertumnus.records.run_dir import RunDir, RunEnd
+from vertumnus.records.run_row import RunStatus
+from vertumnus.records.verdict import Books
+
+
+class Recorder:
+    """Log, folds and sampled candidates of one run under way."""
+
+    def __init__(self, run: RunDir, header: LogHeader) -> None:
+        """Begin the log of *run*; raises LogWriteError."""
+        self._run = run
+        self._header = header
+        self._folds = RunFolds(header)
+        # folded batch by batch as written: the loop pays a list append a record, not a call chain
+        self._log = LogWriter(run.log, header, self._folds.apply)
+        self.record = self._log.append
+        """Takes (source, body) of one input, fact or order; raises LogWriteError on a full disk."""
+        self._candidates: list[CandidateRow] = []
+
+    def keep(self, candidates: Iterable[CandidateRow]) -> None:
+        """Keep the candidates of a placement that `RecordsConfig.samples` picked."""
+        self._candidates += candidates
+
+    def flush(self) -> None:
+        """Bring the log up to date on the disk's side; for live runs, every few seconds."""
+        self._log.flush()
+
+    def finish(
+        self, status: RunStatus, books: Books | None, wall_s: float, failure: str | None = None
+    ) -> RunEnd:
+        """End the run: the log, the tables, and last of all how it ended.
+
+        Raises LogWriteError or OSError; the run then stays unfinished and can be salvaged.
+        """
+        try:
+            self._log.flush()
+            return finish_run(
+                self._run,
+                self._header,
+                self._folds,
+                status=status,
+                books=books,
+                wall_s=wall_s,
+                candidates=self._candidates,
+                failure=failure,
+            )
+        finally:
+            self._log.close()

@@ -1,0 +1,97 @@
+"""The verbs that read results: data goes to stdout, narration to stderr."""
+
+import csv
+import sys
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+import msgspec
+
+from vertumnus.domain.errors import ConfigError
+from vertumnus.records.finish import salvage
+from vertumnus.records.run_dir import Listing, find_run, list_runs
+from vertumnus.report.reports import report_sql
+from vertumnus.report.run_report import load_report, report_json
+from vertumnus.report.store import Answer, query, query_parquet
+from vertumnus.report.summary import NO_DATA, cell, console_for, grid, print_summary
+
+Form: TypeAlias = Literal["text", "json", "csv", "parquet"]
+"""How data is written to stdout."""
+
+UPRIGHT_COLUMNS = 8
+"""A single row with more columns than this is shown as one line for each column."""
+
+
+def report(runs_dir: Path, name: str = "summary", run: str = "latest", form: Form = "text") -> None:
+    """Show report *name* of *run*; a killed run's tables are rebuilt from its log first.
+
+    Raises ConfigError when there is no such report or run, or the run is still going.
+    """
+    sql_text = report_sql(name)
+    run_id = _readable_run(runs_dir, run).run.run_id
+    if name == "summary" and form == "text":
+        print_summary(load_report(runs_dir, run_id), console_for())
+    elif name == "summary" and form == "json":
+        _print_json(report_json(load_report(runs_dir, run_id)))
+    else:
+        _show(runs_dir, sql_text, {"run_id": run_id}, form)
+
+
+def sql(runs_dir: Path, statement: str, form: Form = "text") -> None:
+    """Answer one SELECT statement over all ended runs; raises ConfigError."""
+    _show(runs_dir, statement, {}, form)
+
+
+def runs(runs_dir: Path, form: Form = "text") -> None:
+    """List every run, oldest first, the unfinished ones too; raises ConfigError."""
+    if form == "parquet":
+        raise ConfigError('runs: found --parquet, allowed: --json, --csv; or: sql "FROM runs" --parquet')
+    columns = ("run_id", "name", "status", "verdict", "path")
+    rows = [
+        (each.run.run_id, each.name, each.status, each.verdict, str(each.run.path))
+        for each in list_runs(runs_dir)
+    ]
+    _print_answer(Answer(columns, rows), form)
+
+
+def _readable_run(runs_dir: Path, wanted: str) -> Listing:
+    listing = find_run(runs_dir, wanted)
+    later = list_runs(runs_dir)[-1].run.run_id
+    if wanted == "latest" and later != listing.run.run_id:
+        print(f"the latest run that has ended; {later} began after it", file=sys.stderr)
+    if listing.status == "running":
+        raise ConfigError(f"run {listing.run.run_id}: is still running; its report comes with its end")
+    if listing.status == "unfinished":
+        print(f"run {listing.run.run_id} was killed; rebuilding its tables from its log", file=sys.stderr)
+        salvage(listing.run)
+    return listing
+
+
+def _show(runs_dir: Path, statement: str, parameters: dict[str, object], form: Form) -> None:
+    if form == "parquet":
+        if sys.stdout.isatty():
+            raise ConfigError("--parquet: found a terminal, needs a file: add > NAME.parquet")
+        sys.stdout.buffer.write(query_parquet(runs_dir, statement, parameters))
+    else:
+        _print_answer(query(runs_dir, statement, parameters), form)
+
+
+def _print_answer(answer: Answer, form: Form) -> None:
+    if form == "json":
+        _print_json(answer.dicts())
+    elif form == "csv":
+        lines = csv.writer(sys.stdout, lineterminator="\n")
+        lines.writerow(answer.columns)
+        lines.writerows(answer.rows)
+    elif len(answer.rows) == 1 and len(answer.columns) > UPRIGHT_COLUMNS:
+        upright = zip(answer.columns, map(cell, answer.rows[0]), strict=True)
+        console_for().print(grid("", ("column", "value"), list(upright)))
+    elif answer.rows:
+        console_for().print(grid("", answer.columns, [[cell(v) for v in row] for row in answer.rows]))
+    else:
+        print(NO_DATA, file=sys.stderr)
+
+
+def _print_json(value: Any) -> None:
+    encoded = msgspec.json.encode(value, enc_hook=str)
+    print(msgspec.json.format(encoded, indent=2).decode())

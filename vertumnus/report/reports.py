@@ -1,0 +1,25 @@
+"""The reports that come with Vertumnus: one .sql file each, with the run as ``$run_id``."""
+
+from importlib.resources import files
+from pathlib import Path
+
+from vertumnus.domain.errors import ConfigError
+from vertumnus.report.store import Answer, query
+
+
+def report_names() -> list[str]:
+    """Return the names of the reports, sorted."""
+    found = (entry.name for entry in files("vertumnus.report").iterdir())
+    return sorted(name.removesuffix(".sql") for name in found if name.endswith(".sql"))
+
+
+def report_sql(name: str) -> str:
+    """Return the statement of report *name*; raises ConfigError when there is none of that name."""
+    if name not in report_names():
+        raise ConfigError(f"report {name}: no such report; there are: {', '.join(report_names())}")
+    return files("vertumnus.report").joinpath(f"{name}.sql").read_text(encoding="utf-8")
+
+
+def answer_report(runs_dir: Path, name: str, run_id: str) -> Answer:
+    """Return report *name* of run *run_id*; raises ConfigError."""
+    return query(runs_dir, report_sql(name), {"run_id": run_id})

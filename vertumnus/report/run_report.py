@@ -1,0 +1,69 @@
+"""One run as its stored tables tell it: what the summary shows and ``--json`` prints."""
+
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from vertumnus.domain.errors import ConfigError
+from vertumnus.report.reports import answer_report
+
+
+class RunReport(NamedTuple):
+    """The rows of the reports that make up a run's summary, by column name."""
+
+    runs_dir: Path
+    run: dict[str, Any]
+    """The row of summary.sql."""
+    buckets: list[dict[str, Any]]
+    breakdown: list[dict[str, Any]]
+    workers: list[dict[str, Any]]
+
+
+def load_report(runs_dir: Path, run_id: str) -> RunReport:
+    """Return the report of the ended run *run_id*; raises ConfigError when there is none."""
+    rows = answer_report(runs_dir, "summary", run_id).dicts()
+    if not rows:
+        raise ConfigError(f"run {run_id}: not among the finished runs in {runs_dir}")
+    return RunReport(
+        runs_dir,
+        rows[0],
+        answer_report(runs_dir, "slo_by_bucket", run_id).dicts(),
+        answer_report(runs_dir, "ttft_breakdown", run_id).dicts(),
+        answer_report(runs_dir, "worker_load", run_id).dicts(),
+    )
+
+
+STATUSES = ("finished", "failed", "rejected", "cancelled", "interrupted")
+
+
+def report_json(report: RunReport) -> dict[str, Any]:
+    """Return the run as plain values; undefined is None, durations are seconds, shares 0..1."""
+    run = report.run
+    same = (
+        "run_id",
+        "name",
+        "execution",
+        "status",
+        "verdict",
+        "reasons",
+        "requests",
+        "measured_requests",
+        "slo_attainment",
+        "tpot_attainment",
+        "hit_rate",
+        "oracle_hit_rate",
+        "requests_per_s",
+        "input_tokens_per_s",
+        "tpot_mean_s",
+        "send_lag_p99_s",
+        "wall_s",
+        "sim_s",
+        "sim_requests_per_s",
+    )
+    return {
+        **{name: run[name] for name in same},
+        "by_status": {status: run[status] for status in STATUSES},
+        "ttft_s": {name: run[f"ttft_{name}_s"] for name in ("mean", "p50", "p90", "p99")},
+        "ttft_all_s": {name: run[f"ttft_all_{name}_s"] for name in ("p50", "p90", "p99")},
+        "ttft_parts_s": {part: run[f"{part}_mean_s"] for part in ("queue", "cache_wait", "prefill", "ext")},
+        "slo_by_bucket": {row["length_bucket"]: row["slo_attainment"] for row in report.buckets},
+    }

@@ -1,0 +1,141 @@
+"""All runs as SQL tables: DuckDB views over the Parquet files of the runs that have ended.
+
+A view names its files one by one, by absolute path, so that half-written runs are never touched
+and the catalog works from every folder. Each view has the columns of `TABLES`, whatever older or
+newer runs lack or add, and is empty where there is no run. Queries run on views of their own in
+memory and hold no lock; the catalog file is for other programs, and nothing here reads it.
+"""
+
+import io
+import os
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from decimal import Decimal
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import duckdb
+import pyarrow.parquet as pq
+
+from vertumnus.domain.errors import ConfigError
+from vertumnus.records.columns import TABLES
+from vertumnus.records.run_dir import RunDir, list_runs
+
+CATALOG = "catalog.duckdb"
+
+_READING = {duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN, duckdb.StatementType.MULTI}
+"""MULTI is what PIVOT unfolds to."""
+
+
+class Answer(NamedTuple):
+    """A query's result."""
+
+    columns: tuple[str, ...]
+    rows: list[tuple[Any, ...]]
+
+    def dicts(self) -> list[dict[str, Any]]:
+        """Return the rows by column name."""
+        return [dict(zip(self.columns, row, strict=True)) for row in self.rows]
+
+
+def query(runs_dir: Path, sql: str, parameters: Mapping[str, object] | None = None) -> Answer:
+    """Return the answer to one reading statement over the runs below *runs_dir*.
+
+    Raises ConfigError with DuckDB's message and the tables there are when it cannot be answered.
+    """
+    with _asked(runs_dir, sql, parameters) as connection:
+        columns = tuple(column[0] for column in connection.description or ())
+        return Answer(columns, [tuple(map(_plain, row)) for row in connection.fetchall()])
+
+
+def query_parquet(runs_dir: Path, sql: str, parameters: Mapping[str, object] | None = None) -> bytes:
+    """Return the same answer as the bytes of a Parquet file; raises ConfigError likewise."""
+    with _asked(runs_dir, sql, parameters) as connection:
+        file = io.BytesIO()
+        pq.write_table(connection.to_arrow_table(), file, compression="zstd")
+        return file.getvalue()
+
+
+def rebuild_catalog(runs_dir: Path) -> Path:
+    """Write the catalog of the runs below *runs_dir* as a DuckDB file; readers see old or new.
+
+    Several processes may do this at once. Raises OSError.
+    """
+    catalog = runs_dir / CATALOG
+    runs_dir.mkdir(parents=True, exist_ok=True)
+    listed: list[RunDir] | None = None
+    # a slower process may have put an older list in place of ours: look again after each replace
+    while (ended := _ended(runs_dir)) != listed:
+        listed = ended
+        hidden = runs_dir / f".{CATALOG}.{os.getpid()}.{threading.get_ident()}.tmp"
+        try:
+            _write_catalog(hidden, listed)
+            os.replace(hidden, catalog)
+        finally:
+            hidden.unlink(missing_ok=True)
+    return catalog
+
+
+def _write_catalog(file: Path, runs: Sequence[RunDir]) -> None:
+    with duckdb.connect() as connection:
+        # storage of 1.0.0, so that every DuckDB from 1.0 on can open it
+        connection.execute(f"ATTACH {_quoted(str(file))} AS catalog (STORAGE_VERSION 'v1.0.0')")
+        connection.execute("USE catalog")
+        _create_views(connection, runs)
+        connection.execute("USE memory")
+        connection.execute("DETACH catalog")
+
+
+@contextmanager
+def _asked(
+    runs_dir: Path, sql: str, parameters: Mapping[str, object] | None
+) -> Iterator[duckdb.DuckDBPyConnection]:
+    with duckdb.connect() as connection:
+        try:
+            _create_views(connection, _ended(runs_dir))
+            statements = duckdb.extract_statements(sql)
+            if len(statements) != 1 or statements[0].type not in _READING:
+                raise ConfigError("sql: one SELECT statement is needed; runs can be read, not changed")
+            connection.execute(statements[0], parameters)
+            yield connection
+        except duckdb.Error as error:
+            message = " ".join(str(error).split())
+            raise ConfigError(f"sql: {message}", f"tables: {', '.join(TABLES)}") from error
+
+
+def _ended(runs_dir: Path) -> list[RunDir]:
+    return [listing.run for listing in list_runs(runs_dir) if listing.verdict is not None]
+
+
+def _create_views(connection: duckdb.DuckDBPyConnection, runs: Sequence[RunDir]) -> None:
+    for table in TABLES:
+        files = [run.table(table).resolve() for run in runs]
+        connection.execute(f"CREATE VIEW {table} AS {_view(table, [f for f in files if f.exists()])}")
+
+
+def _view(table: str, files: Sequence[Path]) -> str:
+    has_id = table == "runs"
+    columns = {column.name: column.type for column in TABLES[table]}
+    typed = columns if has_id else {"run_id": "VARCHAR", **columns}
+    nulls = ", ".join(f"CAST(NULL AS {kind}) AS {name}" for name, kind in typed.items())
+    empty = f"SELECT {nulls} WHERE false"
+    if not files:
+        return empty
+    listed = ", ".join(_quoted(_literal_glob(str(file))) for file in files)
+    read = f"read_parquet([{listed}], union_by_name = true, filename = true)"
+    # the tables themselves know no run id, so that equal runs leave equal bytes: the folder has it
+    run_id = "" if has_id else "parse_path(filename)[-2] AS run_id, "
+    return f"{empty} UNION ALL BY NAME SELECT {run_id}* EXCLUDE (filename) FROM {read}"
+
+
+def _literal_glob(path: str) -> str:
+    return "".join(f"[{character}]" if character in "*?[" else character for character in path)
+
+
+def _quoted(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
+
+
+def _plain(value: Any) -> Any:
+    return float(value) if isinstance(value, Decimal) else value

@@ -1,0 +1,156 @@
+"""The end-of-run summary for people, drawn with Rich; plain text where there is no terminal."""
+
+import sys
+from collections.abc import Iterable, Sequence
+from typing import Any, TextIO
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from vertumnus.report.run_report import STATUSES, RunReport
+
+NO_DATA = "no data"
+PLAIN_WIDTH = 10_000
+"""Characters a line where there is no terminal: nothing is folded or cut."""
+
+
+def console_for(file: TextIO | None = None) -> Console:
+    """Return a console that draws on *file* (default: stdout) and takes all text literally."""
+    file = file or sys.stdout
+    width = None if file.isatty() else PLAIN_WIDTH
+    return Console(file=file, width=width, markup=False, emoji=False, highlight=False)
+
+
+def print_summary(report: RunReport, console: Console) -> None:
+    """Draw the summary of a run."""
+    run = report.run
+    console.print(f"{str(run['execution']).upper()}  {run['name']}  run {run['run_id']}", style="bold")
+    console.print(f"{run['model']} on {run['hardware']}, {run['composition']}")
+    console.print(_counts(run))
+    for table in (_ttft(run), _parts(report), _buckets(report), _workers(report)):
+        console.print(table)
+    console.print(_rates(run))
+    _print_verdict(run, console)
+    place = report.runs_dir / str(run["run_id"])
+    console.print(f"results: {place}", soft_wrap=True)
+    console.print(f'try: vertumnus sql "{_example(run)}"', soft_wrap=True)
+
+
+def grid(title: str, headings: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
+    """Return a table whose first column is text and whose others are right-aligned."""
+    table = Table(title=title or None, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
+    for number, heading in enumerate(headings):
+        table.add_column(heading, justify="right" if number else "left", overflow="fold")
+    for row in rows:
+        table.add_row(*row)
+    return table
+
+
+def cell(value: Any) -> str:
+    """Return *value* for a table: numbers to four significant digits, nothing for None."""
+    if value is None:
+        return ""
+    if isinstance(value, float):
+        return f"{value:.4g}" if abs(value) < 10_000 else f"{value:,.0f}"
+    if isinstance(value, list | tuple):
+        return "; ".join(map(str, value))
+    return str(value)
+
+
+def _counts(run: dict[str, Any]) -> str:
+    parts = [f"{run[status]:,} {status}" for status in STATUSES if run[status]]
+    measured = f"the last {run['measured_requests']:,} measured"
+    return f"{run['requests']:,} requests: {', '.join(parts) or NO_DATA} ({measured})"
+
+
+def _ttft(run: dict[str, Any]) -> Table:
+    success = [_s(run[f"ttft_{name}_s"]) for name in ("mean", "p50", "p90", "p99")]
+    everyone = ["", *(_s(run[f"ttft_all_{name}_s"]) for name in ("p50", "p90", "p99"))]
+    return grid(
+        "TTFT (percentiles by linear interpolation)",
+        ("", "mean", "P50", "P90", "P99"),
+        [["finished", *success], ["all, others as infinite", *everyone]],
+    )
+
+
+def _parts(report: RunReport) -> Table:
+    names = ("queue_s", "cache_wait_s", "prefill_s", "ext_s", "ttft_s")
+    rows = [
+        [row["length_bucket"], f"{row['requests']:,}", *(_s(row[name]) for name in names)]
+        for row in report.breakdown
+    ]
+    headings = ("input tokens", "finished", "queue", "cache wait", "prefill", "ext", "TTFT")
+    return grid("Mean TTFT = queue + cache wait + prefill + ext", headings, rows)
+
+
+def _buckets(report: RunReport) -> Table:
+    rows = [
+        [row["length_bucket"], f"{row['requests']:,}", _s(row["slo_ttft_s"]), _share(row["slo_attainment"])]
+        for row in report.buckets
+    ]
+    total = ["all", f"{report.run['measured_requests']:,}", "", _share(report.run["slo_attainment"])]
+    return grid(
+        "TTFT attainment, weighted by input tokens",
+        ("input tokens", "requests", "target", "attained"),
+        [*rows, total],
+    )
+
+
+def _workers(report: RunReport) -> Table:
+    rows = [
+        [
+            row["worker_id"],
+            str(row["cp_degree"]),
+            f"{row['requests']:,}",
+            f"{row['input_tokens']:,}",
+            _share(row["cached_tokens"] / row["input_tokens"] if row["input_tokens"] else None),
+            str(row["queue_peak"]),
+            _share(row["busy_share"]),
+        ]
+        for row in report.workers
+    ]
+    headings = ("worker", "degree", "prefills", "input tokens", "cached", "longest queue", "busy")
+    return grid("Workers", headings, rows)
+
+
+def _rates(run: dict[str, Any]) -> str:
+    lines = [
+        f"hit rate {_share(run['hit_rate'])} (an unlimited shared cache: {_share(run['oracle_hit_rate'])})",
+        f"throughput {_rate(run['requests_per_s'], 'requests/s')}, "
+        f"{_rate(run['input_tokens_per_s'], 'input tokens/s')}; mean TPOT {_s(run['tpot_mean_s'])}",
+    ]
+    if run["sim_requests_per_s"] is not None:
+        lines.append(
+            f"simulated {run['sim_s']:,.0f} s in {run['wall_s']:,.1f} s: "
+            f"{_rate(run['sim_requests_per_s'], 'requests/s')}"
+        )
+    elif run["wall_s"] is not None:
+        lines.append(f"ran for {run['wall_s']:,.1f} s")
+    return "\n".join(lines)
+
+
+def _print_verdict(run: dict[str, Any], console: Console) -> None:
+    style = "bold green" if run["verdict"] == "VALID" else "bold red"
+    console.print(f"{run['verdict']} ({run['status']})", style=style)
+    for reason in run["reasons"]:
+        console.print(f"  - {reason}", style=style)
+
+
+def _example(run: dict[str, Any]) -> str:
+    return (
+        "SELECT cp_degree, count(*), quantile_cont(ttft_s, 0.9) FROM requests "
+        f"WHERE run_id = '{run['run_id']}' GROUP BY cp_degree ORDER BY cp_degree"
+    )
+
+
+def _s(seconds: float | None) -> str:
+    return NO_DATA if seconds is None else f"{seconds:.3f} s"
+
+
+def _share(share: float | None) -> str:
+    return NO_DATA if share is None else f"{100 * share:.1f} %"
+
+
+def _rate(rate: float | None, unit: str) -> str:
+    return NO_DATA if rate is None else f"{cell(rate)} {unit}"

@@ -1,0 +1,12 @@
+-- One row: the run in numbers. Latencies are of finished requests after the warm-up, in seconds;
+-- percentiles interpolate linearly; attainment and hit rate weigh requests by input tokens.
+SELECT run_id, name, execution, status, verdict, reasons,
+       requests, measured_requests, finished, failed, rejected, cancelled, interrupted,
+       ttft_mean_s, ttft_p50_s, ttft_p90_s, ttft_p99_s,
+       ttft_all_p50_s, ttft_all_p90_s, ttft_all_p99_s,
+       queue_mean_s, cache_wait_mean_s, prefill_mean_s, ext_mean_s, tpot_mean_s,
+       slo_attainment, tpot_attainment, hit_rate, oracle_hit_rate,
+       requests_per_s, input_tokens_per_s, send_lag_p99_s,
+       model, hardware, composition, wall_s, sim_s, sim_requests_per_s
+FROM runs
+WHERE run_id = $run_id
