@@ -91,11 +91,12 @@ def test_the_generator_has_its_own_block_size() -> None:
 
 
 def test_a_small_generated_run_is_described() -> None:
-    """The stored line tells source, share, scale and the arrivals really used."""
-    workload = a_workload(requests=300, token_scale=1 / 16)
-    trace = load_rows(workload, ArrivalConfig(process="poisson", rate=5.0), seed=7)
-    assert (len(trace.rows), trace.block_tokens) == (300, 32)
-    assert trace.description.startswith(
-        "tool_agent generator, seed 7, 300 of 23,608 requests, lengths / 16, Poisson arrivals, "
+    """One line tells source, share and scale, and the same seed gives the same rows."""
+    workload, arrival = (
+        a_workload(requests=300, token_scale=1 / 16),
+        ArrivalConfig(process="poisson", rate=5.0),
     )
-    assert trace == load_rows(workload, ArrivalConfig(process="poisson", rate=5.0), seed=7)
+    trace = load_rows(workload, arrival, seed=7)
+    assert (len(trace.rows), trace.block_tokens) == (300, 32)
+    assert trace.description == "tool_agent generator, seed 7, 300 of 23,608 requests, lengths / 16"
+    assert trace == load_rows(workload, arrival, seed=7)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from tests.support.traces import rows_at, stamps
 from vertumnus.domain.errors import ConfigError
-from vertumnus.trace.arrivals import mean_rate, with_arrivals
+from vertumnus.trace.arrivals import describe_arrivals, mean_rate, with_arrivals
 from vertumnus.trace.config import ArrivalConfig
 from vertumnus.trace.rows import TraceRow
 from vertumnus.trace.window import window
@@ -138,3 +138,12 @@ def test_jitter_spreads_a_tick_evenly() -> None:
     timed = with_arrivals(rows_at(*[0] * 4_000), ArrivalConfig(jitter="uniform_tick", tick_s=4.0), 5)
     quarters = [sum(q * S <= time < (q + 1) * S for time in _times(timed)) for q in range(4)]
     assert quarters == pytest.approx([1_000] * 4, rel=0.1)
+
+
+def test_the_arrivals_really_used_are_described() -> None:
+    """Case 7: process, factor, smoothing and mean rate, and only what took part."""
+    arrival = ArrivalConfig(time_scale=0.5, jitter="uniform_tick", tick_s=1.0)
+    assert describe_arrivals(rows_at(0, S), arrival) == (
+        "arrivals of the trace, gaps x 0.5, spread over ticks of 1 s, 1 req/s"
+    )
+    assert describe_arrivals(rows_at(7), ArrivalConfig(process="poisson", rate=3)) == "Poisson arrivals"

@@ -37,6 +37,19 @@ def mean_rate(rows: Sequence[TraceRow]) -> float | None:
     return (len(rows) - 1) * SECOND / span_ns if span_ns else None
 
 
+def describe_arrivals(rows: Sequence[TraceRow], arrival: ArrivalConfig) -> str:
+    """Return the arrival process that *rows* really have, with its mean rate, in one line."""
+    parts = ["Poisson arrivals" if arrival.process == "poisson" else "arrivals of the trace"]
+    if arrival.time_scale is not None:
+        parts.append(f"gaps x {arrival.time_scale:g}")
+    if arrival.jitter != "none":
+        parts.append(f"spread over ticks of {arrival.tick_s:g} s")
+    rate = mean_rate(rows)
+    if rate is not None:
+        parts.append(f"{rate:.3g} req/s")
+    return ", ".join(parts)
+
+
 def _times(stamps: list[Nanoseconds], arrival: ArrivalConfig, seed: int) -> list[Nanoseconds]:
     if arrival.process == "poisson" and arrival.rate is not None:
         return _poisson(len(stamps), arrival.rate, seed)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from vertumnus.domain.errors import ConfigError
 from vertumnus.domain.units import Tokens
 from vertumnus.trace import tool_agent
-from vertumnus.trace.arrivals import mean_rate, with_arrivals
+from vertumnus.trace.arrivals import with_arrivals
 from vertumnus.trace.config import ArrivalConfig, WorkloadConfig
 from vertumnus.trace.mooncake import MooncakeReader
 from vertumnus.trace.plausible import duration, unit_problem
@@ -25,7 +25,7 @@ class LoadedTrace(NamedTuple):
     block_tokens: Tokens
     """Of the rows, that is after token_scale."""
     description: str
-    """One line: source, window and the arrival process really used."""
+    """One line: the source, how much of it, and its scale; `describe_arrivals` tells the rest."""
 
 
 class _Source(NamedTuple):
@@ -47,9 +47,8 @@ def load_rows(workload: WorkloadConfig, arrival: ArrivalConfig, seed: int) -> Lo
     rows = with_arrivals(rows, arrival, seed)
     if workload.token_divisor != 1:
         rows = [shrink(row, workload.token_divisor) for row in rows]
-    return LoadedTrace(
-        rows, source.skipped, workload.scaled_block_tokens, _description(source, rows, workload, arrival)
-    )
+    description = _description(source, len(rows), workload.token_divisor)
+    return LoadedTrace(rows, source.skipped, workload.scaled_block_tokens, description)
 
 
 def _generated(workload: WorkloadConfig, seed: int) -> _Source:
@@ -80,18 +79,6 @@ def _empty_window(workload: WorkloadConfig, rows: Sequence[TraceRow]) -> str:
     )
 
 
-def _description(
-    source: _Source, rows: Sequence[TraceRow], workload: WorkloadConfig, arrival: ArrivalConfig
-) -> str:
-    parts = [source.name, f"{len(rows):,} of {len(source.rows):,} requests"]
-    if workload.token_divisor != 1:
-        parts.append(f"lengths / {workload.token_divisor}")
-    parts.append("Poisson arrivals" if arrival.process == "poisson" else "arrivals of the trace")
-    if arrival.time_scale is not None:
-        parts.append(f"gaps x {arrival.time_scale:g}")
-    if arrival.jitter != "none":
-        parts.append(f"spread over ticks of {arrival.tick_s:g} s")
-    rate = mean_rate(rows)
-    if rate is not None:
-        parts.append(f"{rate:.3g} req/s")
-    return ", ".join(parts)
+def _description(source: _Source, requests: int, divisor: int) -> str:
+    shortened = f", lengths / {divisor}" if divisor != 1 else ""
+    return f"{source.name}, {requests:,} of {len(source.rows):,} requests{shortened}"
