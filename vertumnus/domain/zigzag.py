@@ -5,6 +5,7 @@ chunks k and 2C - 1 - k: an early one with few keys to see and a late one with m
 has the same tokens and the same query-key pairs. Token indices count from the first uncached token.
 """
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from vertumnus.domain.units import Tokens
@@ -65,7 +66,11 @@ class Zigzag(NamedTuple):
             return Place(chunk, within)
         return Place(2 * self.degree - 1 - chunk, self.chunk_tokens + within)
 
-    def gathered_rows(self) -> tuple[int, ...]:
-        """Return, for each token in order, its row after the ranks' padded rows are gathered."""
-        places = map(self.place, range(self.tokens))
-        return tuple(place.rank_in_group * self.rows + place.row for place in places)
+    def gathered_chunks(self) -> Iterator[tuple[int, range]]:
+        """Yield, for each chunk that is not empty, the rank that sent it and its rows there.
+
+        In this order the rows are the tokens 0 .. R - 1.
+        """
+        for chunk in filter(None, map(self.chunk, range(2 * self.degree))):
+            place = self.place(chunk.start)
+            yield place.rank_in_group, range(place.row, place.row + len(chunk))

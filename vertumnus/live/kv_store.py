@@ -1,5 +1,15 @@
-"""Tensors behind block slots."""
+"""Tensors behind block slots: what a rank keeps of its prompts, in memory, on a device or in a map.
 
+A slot holds one block of one prompt: *block_tokens* tokens, all layers. A map is a file that its rank
+writes and the other ranks of the host read, so that a block moves at memory speed.
+"""
+
+# T tokens · B tokens of a block · L layers · n blocks · W elements per token and layer
+
+import mmap
+import os
+import tempfile
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -7,11 +17,17 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from vertumnus.domain.errors import ConfigError
 from vertumnus.live.config import ModelConfig
+from vertumnus.live.weights import DTYPES
+
+_MEMORY_FILES = Path("/dev/shm")
+_SPARE = 1.25
+"""/dev/shm is taken when it is this much larger than needed: others on the host use it, too."""
 
 
 class KvPart(NamedTuple):
-    """One tensor kept per token and layer."""
+    """One tensor that a layer keeps for each token."""
 
     name: str
     heads: int
@@ -19,7 +35,10 @@ class KvPart(NamedTuple):
 
 
 class KvLayout(NamedTuple):
-    """What a model keeps per token: parts side by side in one row of *width* elements."""
+    """What a model keeps of a token in each layer: its parts side by side in one row.
+
+    Grouped-query attention keeps two parts, keys and values; latent attention would keep one.
+    """
 
     layers: int
     parts: tuple[KvPart, ...]
@@ -27,51 +46,132 @@ class KvLayout(NamedTuple):
 
     @classmethod
     def of_model(cls, config: ModelConfig) -> "KvLayout":
-        raise NotImplementedError
+        """Return the layout of a grouped-query model: parts k and v of K heads of size D."""
+        k, v = (KvPart(name, config.kv_heads, config.head_dim) for name in ("k", "v"))
+        return cls(config.layers, (k, v), DTYPES[config.dtype])
 
     @property
     def width(self) -> int:
-        raise NotImplementedError
+        """W: elements of one token in one layer."""
+        return sum(part.heads * part.head_dim for part in self.parts)
 
-    def split(self, rows_SW: Tensor) -> tuple[Tensor, ...]:
-        raise NotImplementedError
+    def split(self, rows_TW: Tensor) -> tuple[Tensor, ...]:
+        """Return views [T, heads, head_dim] of the parts of *rows_TW*, in order."""
+        widths = [part.heads * part.head_dim for part in self.parts]
+        columns = torch.split(rows_TW, widths, dim=-1)
+        return tuple(
+            column.view(len(rows_TW), part.heads, part.head_dim)
+            for column, part in zip(columns, self.parts, strict=True)
+        )
+
+    def bytes_per_block(self, block_tokens: int) -> int:
+        """Size of one block over all layers [bytes]."""
+        return self.layers * block_tokens * self.width * self.dtype.itemsize
 
 
 class KvStore:
-    """One rank's block slots. storage: [slots, layers, block_tokens, width]."""
+    """The block slots of one rank."""
 
     def __init__(self, layout: KvLayout, slots: int, block_tokens: int, storage: Tensor) -> None:
-        raise NotImplementedError
+        """Keep blocks in *storage*, which has slots * L * B * W elements of the layout's dtype."""
+        self.layout = layout
+        self.slots = slots
+        self.block_tokens = block_tokens
+        self._blocks_nLBW = storage.view(slots, layout.layers, block_tokens, layout.width)
 
     @property
     def bytes_per_block(self) -> int:
-        raise NotImplementedError
+        """Size of one block over all layers [bytes]."""
+        return self.layout.bytes_per_block(self.block_tokens)
 
     def write(self, slot: int, layer: int, offset: int, values_TW: Tensor) -> None:
-        raise NotImplementedError
+        """Put the rows of consecutive tokens into *slot*, from its token *offset* on."""
+        self._blocks_nLBW[slot, layer, offset : offset + len(values_TW)] = values_TW
 
-    def read_blocks(self, slots: Sequence[int], layer: int) -> Tensor:
-        """-> [len(slots), block_tokens, width]"""
-        raise NotImplementedError
+    def read_blocks(self, slots: Sequence[int], layer: int, out: Tensor | None = None) -> Tensor:
+        """Return a copy of one layer of *slots* [n, B, W], in the order asked for, made in *out* if given."""
+        layer_nBW = self._blocks_nLBW[:, layer]
+        index = torch.tensor(slots, dtype=torch.int64, device=layer_nBW.device)
+        return torch.index_select(layer_nBW, 0, index, out=out)
 
     def block(self, slot: int) -> Tensor:
-        """-> view [layers, block_tokens, width]; copy_ into it to receive a block."""
-        raise NotImplementedError
-
-
-def allocate(layout: KvLayout, slots: int, block_tokens: int, device: torch.device) -> KvStore:
-    raise NotImplementedError
-
-
-def map_file(path: Path, layout: KvLayout, slots: int, block_tokens: int, *, owner: bool) -> KvStore:
-    """owner=True creates and reserves the file; owner=False opens it read-only."""
-    raise NotImplementedError
-
-
-def shared_directory(configured: Path | None, needed_bytes: int) -> Path:
-    raise NotImplementedError
+        """Return the contiguous block in *slot* as a view [L, B, W]: what a transfer reads or fills."""
+        return self._blocks_nLBW[slot]
 
 
 def join_blocks(blocks: Sequence[Tensor], tokens: int) -> Tensor:
-    """blocks of a prompt, each [layers, block_tokens, width], -> [layers, tokens, width]"""
-    raise NotImplementedError
+    """Return the first *tokens* tokens of a prompt as [L, T, W], copied from its blocks [L, B, W]."""
+    return torch.cat(tuple(blocks), dim=1)[:, :tokens].contiguous()
+
+
+def allocate(layout: KvLayout, slots: int, block_tokens: int, device: torch.device) -> KvStore:
+    """Return an empty store in the memory of *device*.
+
+    Raises ConfigError with the bytes needed and available when it does not fit.
+    """
+    needed = slots * layout.bytes_per_block(block_tokens)
+    _check_room(needed, free_memory_bytes(device), f"memory of {device}")
+    storage = torch.zeros(needed // layout.dtype.itemsize, dtype=layout.dtype, device=device)
+    return KvStore(layout, slots, block_tokens, storage)
+
+
+def map_file(path: Path, layout: KvLayout, slots: int, block_tokens: int, *, owner: bool) -> KvStore:
+    """Return a store in the file *path*, shared by all who map it; the owner creates it and may write.
+
+    The owner's map is reserved at once, so that a full disk shows here and not as a signal later.
+    A peer that writes to its map crashes. Raises ConfigError with the bytes needed and available when
+    the file does not fit, or with the sizes when a peer finds a file of another one.
+    """
+    needed = slots * layout.bytes_per_block(block_tokens)
+    if owner:
+        _reserve(path, needed)
+    found = path.stat().st_size
+    if found != needed:
+        raise ConfigError(f"{path}: found a map of {found:,} bytes, the cluster's blocks need {needed:,}")
+    with open(path, "r+b" if owner else "rb") as file:
+        access = mmap.ACCESS_WRITE if owner else mmap.ACCESS_READ
+        pages = mmap.mmap(file.fileno(), needed, access=access)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # torch warns that a peer's map is read-only: it is
+        storage = torch.frombuffer(pages, dtype=layout.dtype)
+    return KvStore(layout, slots, block_tokens, storage)
+
+
+def shared_directory(configured: str | None, needed_bytes: int) -> Path:
+    """Return where maps of *needed_bytes* in all shall lie: as configured, else where there is room."""
+    if configured is not None:
+        return Path(configured)
+    # containers often have a /dev/shm of 64 MB
+    if _MEMORY_FILES.is_dir() and free_disk_bytes(_MEMORY_FILES) >= _SPARE * needed_bytes:
+        return _MEMORY_FILES
+    return Path(tempfile.gettempdir())
+
+
+def free_disk_bytes(directory: Path) -> int:
+    """Return the room for new files in *directory* [bytes]."""
+    file_system = os.statvfs(directory)
+    return file_system.f_bavail * file_system.f_frsize
+
+
+def free_memory_bytes(device: torch.device) -> int:
+    """Return the memory of *device* that a new tensor may take [bytes]."""
+    if device.type == "cuda":
+        return torch.cuda.mem_get_info(device)[0]
+    for line in Path("/proc/meminfo").read_text().splitlines():
+        if line.startswith("MemAvailable:"):
+            return int(line.split()[1]) * 1024
+    return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+
+
+def _reserve(path: Path, needed: int) -> None:
+    _check_room(needed, free_disk_bytes(path.parent), f"disk space in {path.parent}")
+    with open(path, "wb") as file:
+        os.posix_fallocate(file.fileno(), 0, needed)
+
+
+def _check_room(needed: int, available: int, what: str) -> None:
+    if needed > available:
+        raise ConfigError(
+            f"cluster.blocks_per_rank: the KV store needs {needed:,} bytes of {what}, "
+            f"{available:,} are available"
+        )
