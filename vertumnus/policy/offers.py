@@ -33,23 +33,20 @@ class Pricer:
         length, block_tokens, predict = request.input_tokens, self._block_tokens, self._predict
         most = (length - 1) // block_tokens  # one token is always computed
         smallest = min((worker.group.degree for worker in candidates), default=0)
+        waits = self._ledger.remaining(now) if self._is_remaining else self._ledger.outstanding()
         priced: dict[tuple[int, Blocks], tuple[Tokens, Nanoseconds, Nanoseconds]] = {}
         offers = []
         for worker in candidates:
-            group = worker.group
-            key = (group.degree, held[worker.place])
+            place, group = worker.place, worker.group
+            degree = group[1]
+            key = (degree, held[place])
             price = priced.get(key)
             if price is None:
                 cached = min(key[1], most) * block_tokens
-                service = predict(key[0], length - cached, cached)
+                service = predict(degree, length - cached, cached)
                 extra = 0
-                if key[0] != smallest:
-                    extra = key[0] * service - smallest * predict(smallest, length - cached, cached)
+                if degree != smallest:
+                    extra = degree * service - smallest * predict(smallest, length - cached, cached)
                 price = priced[key] = (cached, service, extra)
-            offers.append(Offer(group, price[0], self._queue(worker, now), price[1], price[2]))
+            offers.append(Offer(group, price[0], waits[place], price[1], price[2]))
         return tuple(offers)
-
-    def _queue(self, worker: WorkerState, now: Nanoseconds) -> Nanoseconds:
-        if self._is_remaining:
-            return self._ledger.remaining(worker.group, now)
-        return self._ledger.outstanding(worker.group)

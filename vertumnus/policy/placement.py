@@ -77,16 +77,14 @@ def cost_rule(policy: PolicyConfig) -> CostRule:
 
 def cheapest(offers: Sequence[Offer], costs: Sequence[Nanoseconds | None]) -> int | None:
     """Return the place of the least cost, ties to the smaller degree, then the lower first rank."""
-    best: tuple[Nanoseconds, int, int] | None = None
-    place = None
-    for index, cost in enumerate(costs):
-        if cost is None or (best is not None and cost > best[0]):
-            continue
-        worker = offers[index].worker
-        key = (cost, worker.degree, worker.first_rank)
-        if best is None or key < best:
-            best, place = key, index
-    return place
+    allowed = [cost for cost in costs if cost is not None]
+    if not allowed:
+        return None
+    least = min(allowed)
+    places = [place for place, cost in enumerate(costs) if cost == least]
+    if len(places) == 1:
+        return places[0]
+    return min(places, key=lambda place: (offers[place].worker.degree, offers[place].worker.first_rank))
 
 
 def _paper(policy: PaperPolicy) -> CostRule:

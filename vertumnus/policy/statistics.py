@@ -21,7 +21,8 @@ class PrefixStatistics:
         self._prefill_time = prefill_time
         self._block_tokens = block_tokens
         self._floor = config.demand_floor
-        self._unheld: dict[BlockKey, None] = {}
+        self._fading: dict[int, dict[BlockKey, None]] = {}
+        """Blocks that nobody holds, by the scan at which their demand is due to have faded."""
 
     def count_reuse(self, request: Request, degree: int, cached_tokens: Tokens) -> None:
         """Add 1 to access of every block of the reused path (lines 1-2)."""
@@ -45,26 +46,31 @@ class PrefixStatistics:
             before = after
 
     def note_unheld(self, keys: Sequence[BlockKey]) -> None:
-        """Remember blocks that lost their last holder, for the next scan."""
-        self._unheld.update(dict.fromkeys(keys))
+        """Remember blocks that lost their last holder, until their demand has faded."""
+        for key in keys:
+            self._await_fading(key)
 
     def scan(self) -> None:
         """Decay all demand, then drop the blocks that nobody holds and hardly anybody wants."""
         self.demand.decay()
-        fading, self._unheld = self._unheld, {}
-        for key in sorted(fading, key=self._depth, reverse=True):  # leaves before their parents
-            self._keep_or_drop(key)
+        due = self._fading.pop(self.demand.scan, ())
+        for key in sorted(due, key=self._depth, reverse=True):  # leaves before their parents
+            self._drop_or_keep(key)
+
+    def _await_fading(self, key: BlockKey) -> None:
+        scans = self.demand.scans_to_fade(key, self._floor, self._floor * SECOND)
+        self._fading.setdefault(self.demand.scan + scans, {})[key] = None
 
     def _depth(self, key: BlockKey) -> Blocks:
         node = self._index.node(key)
         return 0 if node is None else node.depth
 
-    def _keep_or_drop(self, key: BlockKey) -> None:
+    def _drop_or_keep(self, key: BlockKey) -> None:
         node = self._index.node(key)
         if node is None or node.owners:
             return
         if node.children or not self.demand.is_below(key, self._floor, self._floor * SECOND):
-            self._unheld[key] = None
+            self._await_fading(key)  # wanted again meanwhile, or part of a longer prefix that is
         else:
             self.demand.forget(key)
             self._index.drop(key)

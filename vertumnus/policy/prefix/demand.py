@@ -24,7 +24,8 @@ class Demand:
 
     def __init__(self, decay: float) -> None:
         self._powers = [1.0, decay]
-        self._scan = 0
+        self.scan = 0
+        """Decays so far."""
         self._counters: dict[BlockKey, dict[int, Counter]] = {}
 
     def __len__(self) -> int:
@@ -50,7 +51,7 @@ class Demand:
 
     def decay(self) -> None:
         """Scale every counter by the decay factor (Algorithm 2, lines 12-14)."""
-        self._scan += 1
+        self.scan += 1
 
     def is_below(self, key: BlockKey, access: float, missed_ns: float) -> bool:
         """Return whether the block's demand at every degree is below both floors."""
@@ -58,6 +59,20 @@ class Demand:
             self.access(key, degree) < access and self.missed_ns(key, degree) < missed_ns
             for degree in self._counters.get(key, ())
         )
+
+    def scans_to_fade(self, key: BlockKey, access: float, missed_ns: float) -> int:
+        """Return after how many decays from now, at least 1, the block is below both floors if left alone."""
+        most = max(
+            (
+                max(self.access(key, degree) / access, self.missed_ns(key, degree) / missed_ns)
+                for degree in self._counters.get(key, ())
+            ),
+            default=0.0,
+        )
+        scans = 1
+        while most * self._power(scans) >= 1.0:
+            scans += 1
+        return scans
 
     def forget(self, key: BlockKey) -> None:
         """Drop the block's counters."""
@@ -69,17 +84,20 @@ class Demand:
             by_degree = self._counters[key] = {}
         counter = by_degree.get(degree)
         if counter is None:
-            counter = by_degree[degree] = Counter(self._scan)
-        elif counter.scan != self._scan:
+            counter = by_degree[degree] = Counter(self.scan)
+        elif counter.scan != self.scan:
             factor = self._aged(counter)
             counter.access *= factor
             counter.missed_ns *= factor
-            counter.scan = self._scan
+            counter.scan = self.scan
         return counter
 
     def _aged(self, counter: Counter) -> float:
-        # powers by multiplication: pow() may differ between machines in the last bit (D9)
-        age, powers = self._scan - counter.scan, self._powers
+        return self._power(self.scan - counter.scan)
+
+    def _power(self, age: int) -> float:
+        # by multiplication: pow() may differ between machines in the last bit (D9)
+        powers = self._powers
         while len(powers) <= age:
             powers.append(powers[-1] * powers[1])
         return powers[age]
