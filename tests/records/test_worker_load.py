@@ -1,0 +1,53 @@
+"""A worker's load: totals since the start, sampled at even distances."""
+
+from tests.support.builders import a_request
+from tests.support.recorded import WORKERS, a_header, a_life, told_in_order
+from vertumnus.domain.codec import FACT, ORDER, Record
+from vertumnus.domain.facts import RequestEnded, RequestsReturned
+from vertumnus.domain.orders import Prefill
+from vertumnus.domain.units import SECOND
+from vertumnus.records.folds import RunFolds
+from vertumnus.records.load import WorkerSample
+
+WORKER = WORKERS[1]
+
+
+def samples_of(told: list[Record]) -> list[WorkerSample]:
+    """Return the samples of `WORKER`."""
+    folds = RunFolds(a_header())
+    folds.apply(told)
+    folds.finish()
+    assert [s.worker for s in folds.samples[:3]] == sorted(WORKERS)
+    return [sample for sample in folds.samples if sample.worker == WORKER]
+
+
+def test_two_requests_in_turn_by_hand() -> None:
+    """Queue, busy time and totals at each second of two prefills, the second waiting for the first."""
+    lives = [
+        a_life(a_request(0), WORKER, 16, queue_ns=SECOND // 2, prefill_ns=SECOND, decode_ns=SECOND),
+        a_life(a_request(1), WORKER, 0, queue_ns=3 * SECOND // 2, prefill_ns=SECOND, decode_ns=SECOND),
+    ]
+    samples = samples_of(told_in_order(lives))
+    half = SECOND // 2
+    assert [s.t_ns for s in samples] == [SECOND, 2 * SECOND, 3 * SECOND, 4 * SECOND]
+    assert [s.queued_requests for s in samples] == [1, 0, 0, 0]
+    assert [s.queued_ns for s in samples] == [SECOND, 0, 0, 0]
+    assert [s.running_requests for s in samples] == [1, 1, 0, 0]
+    assert [s.busy_ns for s in samples] == [half, 3 * half, 4 * half, 4 * half]
+    assert [s.requests for s in samples] == [0, 1, 2, 2]
+    assert [s.input_tokens for s in samples] == [0, 40, 80, 80]
+    assert [s.cached_tokens for s in samples] == [0, 16, 16, 16]
+    assert [s.queue_peak for s in samples] == [2, 2, 2, 2]
+
+
+def test_requests_that_leave_the_queue_otherwise_do_not_stay_in_it() -> None:
+    """Returned and cancelled requests leave the queue once, with their predicted time."""
+    told = [a_life(a_request(n), WORKER)[0] for n in range(2)]
+    told += [Record(ORDER, Prefill(n, 0, WORKER, 0, (), 7, 0)) for n in range(2)]
+    told += [
+        Record(FACT, RequestsReturned(SECOND, WORKER, (0,), "drained")),
+        Record(FACT, RequestEnded(SECOND, 0, "failed", 0)),
+        Record(FACT, RequestEnded(2 * SECOND + 1, 1, "cancelled", 0)),
+    ]
+    samples = samples_of(told)
+    assert [(s.queued_requests, s.queued_ns) for s in samples] == [(2, 14), (1, 7), (0, 0)]
