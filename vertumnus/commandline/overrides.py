@@ -13,7 +13,7 @@ from hydra.core.override_parser.types import Override
 from hydra.errors import HydraException
 
 from vertumnus.commandline.conf_folders import GROUPS
-from vertumnus.commandline.hydra_configs import groups, plain
+from vertumnus.commandline.hydra_configs import group_options, plain
 from vertumnus.config import did_you_mean
 from vertumnus.domain.errors import ConfigError
 
@@ -24,7 +24,7 @@ VARIANTS = {"backend.kind": "backend", "policy.name": "policy"}
 """Keys that name the variant of a group: they change with the whole group, never alone."""
 
 Options = Mapping[str, Sequence[str]]
-"""The options of each config group."""
+"""The options of each config group that occurs in the words."""
 
 
 def job_words(words: Sequence[str], loader: ConfigLoader, multirun: bool) -> list[tuple[str, ...]]:
@@ -36,7 +36,7 @@ def job_words(words: Sequence[str], loader: ConfigLoader, multirun: bool) -> lis
     if not multirun:
         _refuse_sweeps(parsed)
     jobs = list(product(*(_expanded(override) for override in parsed)))
-    options = groups(loader)
+    options = group_options(loader, {override.key_or_group for override in parsed})
     problems = [problem for job in jobs for word in job for problem in _option_problems(word, options)]
     if problems:
         raise ConfigError(*dict.fromkeys(problems))

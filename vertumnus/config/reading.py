@@ -76,7 +76,7 @@ class TreeReader:
         if len(structs) > 1:
             return self._tagged(structs, value, path)
         present = [kind for kind in kinds if kind is not type(None)]
-        if len(present) == 1:
+        if len(present) == 1 and present[0] not in (int, float, bool, str):
             return self.read(present[0], value, path)
         return self._leaf(Union[tuple(kinds)], value, path)  # noqa: UP007  (built at run time)
 

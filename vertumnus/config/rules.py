@@ -28,10 +28,7 @@ def to_run_config(tree: Mapping[str, Any]) -> RunConfig:
     problems = [*reader.problems, *_broken_rules(readable)]
     if problems:
         raise ConfigError(*problems)
-    try:
-        return RunConfig(**readable)
-    except ValueError as error:
-        raise ConfigError(str(error)) from error
+    return RunConfig(**readable)
 
 
 def validate(config: RunConfig) -> list[str]:
@@ -46,6 +43,16 @@ def _broken_rules(parts: Mapping[str, Any]) -> list[str]:
         if needed.keys() <= parts.keys():
             problems += rule(**{name: parts[name] for name in needed})
     return problems
+
+
+def _name(name: str) -> Iterator[str]:
+    if not name:
+        yield "name: found '', must not be empty"
+
+
+def _seed(seed: int) -> Iterator[str]:
+    if seed < 0:
+        yield f"seed: found {seed}, must be at least 0"
 
 
 def _composition(cluster: ClusterConfig) -> Iterator[str]:
@@ -96,4 +103,4 @@ def _degrees_for_policy(cluster: ClusterConfig, policy: PolicyConfig) -> Iterato
         )
 
 
-RULES: tuple[Rule, ...] = (_composition, _backend_parts, _profiled_degrees, _degrees_for_policy)
+RULES: tuple[Rule, ...] = (_name, _seed, _composition, _backend_parts, _profiled_degrees, _degrees_for_policy)

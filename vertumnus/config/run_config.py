@@ -46,9 +46,3 @@ class RunConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """Of generators, arrivals, weights and simulated noise, at least 0."""
     runs_dir: str = "runs"
     """Folder that holds one folder for each run."""
-
-    def __post_init__(self) -> None:
-        if self.seed < 0:
-            raise ValueError(f"seed must be at least 0, got {self.seed}")
-        if not self.name:
-            raise ValueError("name must not be empty")
