@@ -96,6 +96,11 @@ class LiveEngine:
             raise ProtocolError("the run's clock must start before anything is scheduled or under way")
         self._origin_ns = time.monotonic_ns()
 
+    @property
+    def pids(self) -> list[int]:
+        """Process ids of the ranks that are up."""
+        return self._pool.pids
+
     # ---- the contract of a backend --------------------------------------------------------------
 
     def now(self) -> Nanoseconds:

@@ -80,9 +80,9 @@ class RankPool:
         self._liveness = Liveness(to_ns(plan.live.step_timeout_s))
 
     @property
-    def peers(self) -> list[Peer]:
-        """The ranks of this run that are up, prefill first."""
-        return list(self._processes)
+    def pids(self) -> list[int]:
+        """Process ids of the ranks that are up, prefill first."""
+        return [process.pid for process in self._processes.values()]
 
     def start(self) -> None:
         """Start every rank and wait until all are ready.

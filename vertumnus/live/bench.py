@@ -1,0 +1,141 @@
+"""Times single steps, hand-offs and decode steps on an idle engine: nothing queues, nothing overlaps.
+
+The KV of a cached prefix is whatever lies in its slots: a time does not depend on it, and no cache
+knows of it afterwards.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from vertumnus.domain.cluster import CpGroup
+from vertumnus.domain.errors import ConfigError, VertumnusError
+from vertumnus.domain.jobs import (
+    DecodeDone,
+    FirstToken,
+    HandoffDone,
+    HandoffJob,
+    Outcome,
+    StepDone,
+    StepJob,
+    StepWork,
+)
+from vertumnus.domain.request import blocks_for
+from vertumnus.domain.units import SECOND, JobId, RequestId, SlotId, Tokens
+from vertumnus.live.engine import LiveEngine
+from vertumnus.live.plan import LivePlan
+from vertumnus.live.rank_pool import FIRST_EPOCH
+
+DECODE_TOKENS = 17
+"""Output of a timed sequence: 16 steps after the first token."""
+
+_REQUEST: RequestId = -1
+"""The only request here; a run counts its own from 0."""
+
+
+class Point(NamedTuple):
+    """A prefill to be timed."""
+
+    worker: CpGroup
+    uncached: Tokens
+    cached: Tokens
+
+
+class StepTiming(NamedTuple):
+    """One prefill as the ranks measured it."""
+
+    wall_s: float
+    """Of the slowest rank."""
+    cpu_per_rank_s: float
+
+
+class TailTiming(NamedTuple):
+    """What follows a prefill of this many tokens."""
+
+    input_tokens: Tokens
+    handoff_s: float
+    decode_step_s: float
+
+
+class Bench:
+    """Runs one job at a time on an engine that has nothing else to do."""
+
+    def __init__(self, engine: LiveEngine, longest: Tokens) -> None:
+        """Time prompts of up to *longest* tokens."""
+        self._engine = engine
+        self._last_job: JobId = 0
+        self._ids = np.random.default_rng(0).integers(engine.plan.model.vocab_size, size=longest)
+
+    def time_step(self, point: Point) -> StepTiming:
+        """Run one prefill. Raises VertumnusError when it fails."""
+        self._step(point)
+        measured = self._engine.last_step
+        assert measured is not None, "a step was just told"
+        cpu_per_rank_s = measured.cpu_ns / point.worker.degree / SECOND
+        return StepTiming(measured.compute_ns / SECOND, cpu_per_rank_s)
+
+    def time_tail(self, worker: CpGroup, input_tokens: Tokens) -> TailTiming:
+        """Prefill a prompt, then time its hand-off and decoding. Raises VertumnusError on failure."""
+        step = self._step(Point(worker, input_tokens, 0))
+        slots = step.works[0].slots
+        job = HandoffJob(self._job(), _REQUEST, 0, worker, 0, input_tokens, DECODE_TOKENS, slots)
+        submitted = self._engine.now()
+        self._engine.submit(job)
+        copied, first, last = (self._await(job.job_id, k).at for k in (HandoffDone, FirstToken, DecodeDone))
+        decode_step_s = (last - first) / SECOND / (DECODE_TOKENS - 1)
+        return TailTiming(input_tokens, (copied - submitted) / SECOND, decode_step_s)
+
+    def _step(self, point: Point) -> StepJob:
+        worker, uncached, cached = point
+        prompt = self._ids[: uncached + cached]
+        self._engine.prompts = lambda request_id: prompt
+        work = StepWork(_REQUEST, 0, len(prompt), cached, slots_of(self._engine.plan, worker, len(prompt)))
+        job = StepJob(self._job(), worker, FIRST_EPOCH, (work,))
+        self._engine.submit(job)
+        self._await(job.job_id, StepDone)
+        return job
+
+    def _await(self, job_id: JobId, kind: type[Outcome]) -> Outcome:
+        told = self._engine.next()
+        if not isinstance(told, kind) or told.job_id != job_id:
+            raise VertumnusError(f"timing job {job_id}: expected {kind.__name__}, got {told}")
+        return told
+
+    def _job(self) -> JobId:
+        self._last_job -= 1  # a run's jobs count up from 1
+        return self._last_job
+
+
+def points_of(plan: LivePlan) -> list[Point]:
+    """Return what `backend.calibration.points` asks of one worker of each degree that is present.
+
+    P is cut to whole blocks. Points that a worker cannot hold are left out; raises ConfigError when
+    none is left.
+    """
+    workers = {worker.degree: worker for worker in reversed(plan.workers)}
+    points = [
+        Point(workers[degree], uncached, cached - cached % plan.block_tokens)
+        for degree in sorted(workers)
+        for uncached, cached in plan.live.calibration.points
+        if _fits(plan, degree, uncached + cached)
+    ]
+    if not points:
+        raise ConfigError(
+            f"backend.calibration.points: none of {list(plan.live.calibration.points)} fits a worker of "
+            f"{plan.blocks_per_rank} blocks a rank (cluster.blocks_per_rank) and a model of "
+            f"{plan.model.max_position} positions"
+        )
+    return list(dict.fromkeys(points))
+
+
+def slots_of(plan: LivePlan, worker: CpGroup, tokens: Tokens) -> tuple[SlotId, ...]:
+    """Return the first slots of a worker's ranks for a prompt, block i on rank i mod C."""
+    return tuple(
+        (worker.first_rank + block % worker.degree) * plan.blocks_per_rank + block // worker.degree
+        for block in range(blocks_for(tokens, plan.block_tokens))
+    )
+
+
+def _fits(plan: LivePlan, degree: int, tokens: Tokens) -> bool:
+    blocks = blocks_for(tokens, plan.block_tokens)
+    return blocks <= degree * plan.blocks_per_rank and tokens + DECODE_TOKENS <= plan.model.max_position

@@ -1,0 +1,154 @@
+"""A quick calibration on the running engine, before its clock starts: this machine's own profile.
+
+Every degree that is present is timed alone, one step at a time, so the times are queue-free even where
+ranks outnumber cores. The fastest time of each point counts, and rounds that others disturbed are
+followed by more: a fit to disturbed times is junk.
+"""
+
+import os
+import time
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import torch
+
+from vertumnus.domain.prefill_time import PrefillTimeModel
+from vertumnus.domain.profile import ModelProfile
+from vertumnus.domain.units import SECOND, Tokens
+from vertumnus.live.bench import Bench, Point, StepTiming, TailTiming, points_of
+from vertumnus.live.engine import LiveEngine
+from vertumnus.live.fit import Fit, TimedPrefill, fit_prefill_time
+from vertumnus.live.machine import others_share, read_cpu, usable_cores
+from vertumnus.live.plan import LivePlan
+from vertumnus.records.provenance import cpu_model
+
+BUSY_SHARE = 0.15
+"""Share of the cores in others' use above which a round does not count as a repeat."""
+
+ENOUGH_S = 6.0
+"""No further round is begun after this, quiet or not [s]."""
+
+
+class Calibration(NamedTuple):
+    """What this machine takes for a prefill, and what it was like while that was measured."""
+
+    profile: ModelProfile
+    fit: Fit
+    cpu: PrefillTimeModel
+    """CPU time of one rank of the degree in a prefill; `cpu_s` has that of all."""
+    cores: int
+    """Cores that the ranks share."""
+    busy_share: float | None
+    """Share of the cores that others used in the quietest round; None where the system does not tell."""
+
+    def cpu_s(self, degree: int, uncached: Tokens, cached: Tokens) -> float:
+        """Return the CPU time of all ranks of one prefill together [s]."""
+        return degree * self.cpu.predict(degree, uncached, cached) / SECOND
+
+
+class _Round(NamedTuple):
+    """Everything measured once."""
+
+    steps: list[StepTiming]
+    tails: list[TailTiming]
+    busy_share: float | None
+
+
+def calibrate(engine: LiveEngine) -> Calibration:
+    """Measure on *engine*, started and idle, its clock not yet in use; return what was found.
+
+    Raises VertumnusError when a rank is lost or a step fails meanwhile, ConfigError when no point fits.
+    """
+    points = points_of(engine.plan)
+    lookup, sink = engine.prompts, engine.on_tokens
+    engine.on_tokens = lambda request_id, tokens: None
+    try:
+        rounds = _measure(engine, points)
+    finally:
+        engine.prompts, engine.on_tokens = lookup, sink
+    return _conclude(engine.plan, points, rounds)
+
+
+def _measure(engine: LiveEngine, points: Sequence[Point]) -> list[_Round]:
+    """Return as many quiet rounds as configured and the disturbed ones between; fewer when slow."""
+    bench = Bench(engine, max(point.uncached + point.cached for point in points))
+    started, rounds, quiet = time.monotonic(), [_round(engine, bench, points)], 0
+    while quiet < engine.plan.live.calibration.repeats and time.monotonic() - started < ENOUGH_S:
+        rounds.append(_round(engine, bench, points))
+        quiet += (rounds[-1].busy_share or 0.0) <= BUSY_SHARE
+    return rounds
+
+
+def _round(engine: LiveEngine, bench: Bench, points: Sequence[Point]) -> _Round:
+    pids = [os.getpid(), *engine.pids]
+    before = read_cpu(pids)
+    steps = [bench.time_step(point) for point in points]
+    tails = [bench.time_tail(points[0].worker, tokens) for tokens in _tail_lengths(points)]
+    return _Round(steps, tails, others_share(before, read_cpu(pids), usable_cores()))
+
+
+def _tail_lengths(points: Sequence[Point]) -> list[Tokens]:
+    """Return the shortest and the longest prompt for the first worker: a line needs two ends."""
+    lengths = {point.uncached for point in points if point.worker == points[0].worker}
+    return sorted({min(lengths), max(lengths)})
+
+
+def _conclude(plan: LivePlan, points: Sequence[Point], rounds: Sequence[_Round]) -> Calibration:
+    timings = list(zip(*(one.steps for one in rounds), strict=True))
+    fit = _fit(points, [min(timing.wall_s for timing in of_point) for of_point in timings])
+    cpu = _fit(points, [min(timing.cpu_per_rank_s for timing in of_point) for of_point in timings])
+    tails = [_fastest(of_length) for of_length in zip(*(one.tails for one in rounds), strict=True)]
+    busy_share = min((one.busy_share for one in rounds if one.busy_share is not None), default=None)
+    profile = _profile(plan, fit, tails, _provenance(fit, len(points), len(rounds), busy_share))
+    return Calibration(
+        profile=profile,
+        fit=fit,
+        cpu=PrefillTimeModel.of(cpu.coefficients, profile.degrees),
+        cores=usable_cores(),
+        busy_share=busy_share,
+    )
+
+
+def _fit(points: Sequence[Point], seconds: Sequence[float]) -> Fit:
+    return fit_prefill_time(
+        [
+            TimedPrefill(point.worker.degree, point.uncached, point.cached, taken)
+            for point, taken in zip(points, seconds, strict=True)
+        ]
+    )
+
+
+def _fastest(tails: Sequence[TailTiming]) -> TailTiming:
+    handoff_s, decode_step_s = (min(column) for column in list(zip(*tails, strict=True))[1:])
+    return TailTiming(tails[0].input_tokens, handoff_s, decode_step_s)
+
+
+def _profile(plan: LivePlan, fit: Fit, tails: Sequence[TailTiming], provenance: str) -> ModelProfile:
+    shortest, longest = tails[0], tails[-1]
+    more_tokens = longest.input_tokens - shortest.input_tokens
+    per_token_s = max(0.0, longest.handoff_s - shortest.handoff_s) / more_tokens if more_tokens else 0.0
+    return ModelProfile(
+        model=plan.model.name,
+        hardware=_hardware(plan),
+        provenance=provenance,
+        degrees=tuple(sorted({worker.degree for worker in plan.workers})),
+        prefill=fit.coefficients,
+        handoff_base_s=max(0.0, shortest.handoff_s - per_token_s * shortest.input_tokens),
+        handoff_per_token_s=per_token_s,
+        decode_step_s=sum(tail.decode_step_s for tail in tails) / len(tails),
+        kv_bytes_per_token=plan.model.kv_bytes_per_token,
+    )
+
+
+def _provenance(fit: Fit, points: int, rounds: int, busy_share: float | None) -> str:
+    others = "" if busy_share is None else f"; others used {busy_share:.0%} of the cores in the quietest"
+    return (
+        f"measured on this machine at the start of the run: {points} points, fastest of {rounds} rounds; "
+        f"fit error {fit.mean_error:.1%} mean, {fit.p90_error:.1%} P90{others}"
+    )
+
+
+def _hardware(plan: LivePlan) -> str:
+    if plan.device == "cuda":
+        return f"{torch.cuda.get_device_name()}, one for each rank"
+    return f"{cpu_model() or 'unknown CPU'}, {usable_cores()} cores, one thread for each rank"

@@ -1,0 +1,48 @@
+"""How busy this machine is with work that is not ours: measured times mean little when it is."""
+
+import os
+import time
+from collections.abc import Iterable
+from pathlib import Path
+from typing import NamedTuple
+
+_TICKS_PER_S = os.sysconf("SC_CLK_TCK")
+_USER, _NICE, _SYSTEM, _IRQ, _SOFTIRQ, _STEAL = 0, 1, 2, 5, 6, 7  # fields of /proc/stat, proc(5)
+
+
+class CpuReading(NamedTuple):
+    """CPU time used since boot, by everybody and by the processes that we asked about."""
+
+    at_s: float
+    all_s: float
+    ours_s: float
+
+
+def usable_cores() -> int:
+    """Return the cores that this process may run on."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def read_cpu(pids: Iterable[int]) -> CpuReading | None:
+    """Return a reading that counts *pids* as ours; None where the kernel tells nothing."""
+    try:
+        machine = Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:]
+        ours = sum(_process_ticks(pid) for pid in pids)
+    except OSError:
+        return None
+    busy = sum(int(machine[field]) for field in (_USER, _NICE, _SYSTEM, _IRQ, _SOFTIRQ, _STEAL))
+    return CpuReading(time.monotonic(), busy / _TICKS_PER_S, ours / _TICKS_PER_S)
+
+
+def others_share(before: CpuReading | None, after: CpuReading | None, cores: int) -> float | None:
+    """Return the share of *cores* that others used between two readings; None without readings."""
+    if before is None or after is None or after.at_s <= before.at_s:
+        return None
+    others_s = (after.all_s - before.all_s) - (after.ours_s - before.ours_s)
+    return max(0.0, others_s / (cores * (after.at_s - before.at_s)))
+
+
+def _process_ticks(pid: int) -> int:
+    # the name, in brackets, may hold spaces; user and system time are fields 14 and 15 of proc(5)
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return int(fields[11]) + int(fields[12])
