@@ -3,6 +3,7 @@
 Exit codes: 0 ok, 1 run failed, 2 bad input, 3 finished but INVALID, 130 interrupted.
 """
 
+import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 
@@ -26,6 +27,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         return INTERRUPTED
+    except BrokenPipeError:  # the reader of a pipe had enough: vertumnus ls | head -1
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return OK
 
 
 def _dispatch(words: Sequence[str]) -> int:
