@@ -134,12 +134,6 @@ def a_run_under_way(
     return run, recorder
 
 
-def write_runs(runs_dir: Path, run_ids: Sequence[str]) -> None:
-    """Finish one small run after the other; the work of one process among several."""
-    for run_id in run_ids:
-        a_run(runs_dir, run_id)
-
-
 def a_ulid(number: int) -> str:
     """Return a ULID-shaped id that sorts by *number*."""
     return f"01J{number:023d}"

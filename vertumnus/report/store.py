@@ -44,16 +44,15 @@ def query(runs_dir: Path, sql: str, parameters: Mapping[str, object] | None = No
 
     Raises ConfigError with DuckDB's message and the tables there are when it cannot be answered.
     """
-    with _asked(runs_dir, sql, parameters) as connection:
-        columns = tuple(column[0] for column in connection.description or ())
-        return Answer(columns, [tuple(map(_plain, row)) for row in connection.fetchall()])
+    with _asked(runs_dir, sql, parameters) as relation:
+        return Answer(tuple(relation.columns), [tuple(map(_plain, row)) for row in relation.fetchall()])
 
 
 def query_parquet(runs_dir: Path, sql: str, parameters: Mapping[str, object] | None = None) -> bytes:
     """Return the same answer as the bytes of a Parquet file; raises ConfigError likewise."""
-    with _asked(runs_dir, sql, parameters) as connection:
+    with _asked(runs_dir, sql, parameters) as relation:
         file = io.BytesIO()
-        pq.write_table(connection.to_arrow_table(), file, compression="zstd")
+        pq.write_table(relation.to_arrow_table(), file, compression="zstd")
         return file.getvalue()
 
 
@@ -90,15 +89,14 @@ def _write_catalog(file: Path, runs: Sequence[RunDir]) -> None:
 @contextmanager
 def _asked(
     runs_dir: Path, sql: str, parameters: Mapping[str, object] | None
-) -> Iterator[duckdb.DuckDBPyConnection]:
+) -> Iterator[duckdb.DuckDBPyRelation]:
     with duckdb.connect() as connection:
         try:
             _create_views(connection, _ended(runs_dir))
             statements = duckdb.extract_statements(sql)
             if len(statements) != 1 or statements[0].type not in _READING:
                 raise ConfigError("sql: one SELECT statement is needed; runs can be read, not changed")
-            connection.execute(statements[0], parameters)
-            yield connection
+            yield connection.sql(sql, params=dict(parameters) if parameters else None)
         except duckdb.Error as error:
             message = " ".join(str(error).split())
             raise ConfigError(f"sql: {message}", f"tables: {', '.join(TABLES)}") from error

@@ -1,0 +1,134 @@
+"""Tables have fixed schemas, appear whole or not at all, and equal runs give equal bytes."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from msgspec.structs import fields
+
+from tests.support.recorded import BALANCED, WORKERS, a_history, a_run, a_run_under_way, a_ulid
+from vertumnus.records import atomic, tables
+from vertumnus.records.columns import TABLES
+from vertumnus.records.decisions import CandidateRow
+from vertumnus.records.metrics import Metrics
+from vertumnus.records.run_dir import RunDir
+
+SAME = ("facts.log", "requests.parquet", "decisions.parquet", "workers.parquet", "faults.parquet")
+
+ONE_RUN = """
+import sys
+from pathlib import Path
+from tests.support.recorded import a_run
+a_run(Path(sys.argv[1]), sys.argv[2])
+"""
+
+
+def test_schemas_and_versions(tmp_path: Path) -> None:
+    """Every table has exactly its columns and types, and says its schema version."""
+    run = a_run(tmp_path, a_ulid(0))
+    for name in TABLES:
+        written = pq.read_schema(run.table(name))
+        assert written.equals(tables.schema(name))
+        assert written.metadata[b"schema_version"] == b"1"
+        assert written.field("schema_version").type == pa.int32()
+
+
+def test_the_runs_table_holds_every_metric() -> None:
+    """No metric is forgotten on the way to the table."""
+    names = {column.name for column in TABLES["runs"]}
+    assert {field.name for field in fields(Metrics)} - {"buckets"} <= names
+
+
+def test_seconds_and_nulls(tmp_path: Path) -> None:
+    """Durations are seconds, undefined is NULL, the worker is <first>x<degree>."""
+    run = a_run(tmp_path, a_ulid(0))
+    row = pq.read_table(run.table("requests")).to_pylist()[4]
+    parts = [row[name] for name in ("queue_s", "cache_wait_s", "prefill_s", "ext_s", "ttft_s")]
+    assert parts == [0.0, 0.0, 2.0, 0.5, 2.5]
+    assert (row["arrival_s"], row["t_ns"]) == (4.0, 9_500_000_000)
+    assert (row["tpot_s"], row["send_lag_s"]) == (None, None)
+    assert (row["worker_id"], row["cp_degree"], row["measured"], row["length_bucket"]) == (
+        "2x1",
+        1,
+        True,
+        "64-256",
+    )
+    (whole,) = pq.read_table(run.table("runs")).to_pylist()
+    assert (whole["execution"], whole["sim_requests_per_s"], whole["reasons"]) == ("simulated", 24.0, [])
+
+
+def test_candidates_are_rows(tmp_path: Path) -> None:
+    """A sampled placement leaves a row for each candidate, the excluded ones with their reason."""
+    run, recorder = a_run_under_way(tmp_path, a_ulid(0))
+    recorder.keep([CandidateRow(3, 0, 9, WORKERS[0], 16, 10**9, 2 * 10**9, 0, 3 * 10**9, True, None)])
+    recorder.keep([CandidateRow(3, 0, 9, WORKERS[1], None, None, None, None, None, False, "draining")])
+    recorder.finish("finished", BALANCED, wall_s=1.0)
+    chosen, excluded = pq.read_table(run.table("decisions")).to_pylist()
+    assert (chosen["worker_id"], chosen["queue_s"], chosen["cost_s"], chosen["chosen"]) == (
+        "0x2",
+        1.0,
+        3.0,
+        True,
+    )
+    assert (excluded["cost_s"], excluded["excluded_reason"]) == (None, "draining")
+
+
+def test_equal_runs_give_equal_bytes_in_any_process(tmp_path: Path) -> None:
+    """Two processes with different hash seeds leave the same log and the same tables."""
+    for number in range(2):
+        environment = {**os.environ, "PYTHONHASHSEED": str(number)}
+        command = [sys.executable, "-c", ONE_RUN, str(tmp_path), a_ulid(number)]
+        subprocess.run(command, check=True, env=environment, cwd=Path(__file__).parents[2], timeout=60)
+    first, second = (RunDir(tmp_path / a_ulid(number)) for number in range(2))
+    for name in SAME:
+        assert (first.path / name).read_bytes() == (second.path / name).read_bytes(), name
+
+
+@pytest.mark.parametrize("fatal", ["fsync", "replace"])
+def test_a_crash_while_writing_leaves_no_partial_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fatal: str
+) -> None:
+    """Before the rename nothing has the table's name, and nothing hidden stays behind."""
+
+    def crash(*arguments: object) -> None:
+        raise OSError("power cut")
+
+    monkeypatch.setattr(atomic.os, fatal, crash)
+    with pytest.raises(OSError, match="power cut"):
+        tables.write_table(tmp_path / "faults.parquet", "faults", [])
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("fatal", [*(f"{name}.parquet" for name in TABLES), "_SUCCESS.json"])
+def test_a_run_that_dies_at_its_end_has_not_ended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fatal: str
+) -> None:
+    """Whichever file the end stops at, the run counts as unfinished and the others are whole."""
+    run, recorder = a_run_under_way(tmp_path, a_ulid(0))
+    really_replace = os.replace
+
+    def crash_at(source: Path, target: Path) -> None:
+        if Path(target).name == fatal:
+            raise OSError("power cut")
+        really_replace(source, target)
+
+    monkeypatch.setattr(atomic.os, "replace", crash_at)
+    with pytest.raises(OSError, match="power cut"):
+        recorder.finish("finished", BALANCED, wall_s=1.0)
+    assert run.end() is None
+    for path in run.path.glob("*.parquet"):
+        pq.read_table(path)
+
+
+def test_failed_rewrite_keeps_the_old_file(tmp_path: Path) -> None:
+    """A table is replaced as a whole or stays as it was."""
+    path = tmp_path / "faults.parquet"
+    tables.write_table(path, "faults", [])
+    before = path.read_bytes()
+    with pytest.raises(AttributeError):
+        tables.write_table(path, "faults", a_history(1))
+    assert path.read_bytes() == before

@@ -1,0 +1,231 @@
+"""Reports in SQL say what the metrics say; the summary says what the report holds."""
+
+import io
+import json
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from msgspec.structs import replace
+
+from tests.support.builders import a_request
+from tests.support.recorded import a_header, a_history, a_life, a_run, a_run_under_way, a_ulid, told_in_order
+from vertumnus.domain.codec import FACT, INPUT, Record
+from vertumnus.domain.errors import ConfigError
+from vertumnus.domain.facts import RequestArrived, RequestEnded
+from vertumnus.domain.request import Request
+from vertumnus.domain.units import SECOND
+from vertumnus.records.config import RecordsConfig
+from vertumnus.records.folds import RunFolds
+from vertumnus.records.metrics import summarise
+from vertumnus.report import commands
+from vertumnus.report.reports import answer_report, report_names
+from vertumnus.report.run_report import load_report, report_json
+from vertumnus.report.store import query
+from vertumnus.report.summary import console_for, print_summary
+
+HEADER = a_header(records=RecordsConfig(warmup_share=0.15, length_bounds=(64, 256)))
+
+
+def a_mixed_history() -> list[Record]:
+    """Return 40 requests that finish and 3 that do not."""
+    failed = []
+    for number, status in ((40, "failed"), (41, "rejected"), (42, "cancelled")):
+        at = number * SECOND
+        request = Request(number, at, 100 + number, 3, None, ttft_target_ns=SECOND)
+        failed.append(
+            [
+                Record(INPUT, RequestArrived(at, request)),
+                Record(FACT, RequestEnded(at + 9, number, status, 0, "no")),
+            ]
+        )
+    return told_in_order([a_history(40), *failed])
+
+
+def text_of(runs_dir: Path, run_id: str) -> str:
+    """Return the summary as drawn on something that is no terminal."""
+    out = io.StringIO()
+    print_summary(load_report(runs_dir, run_id), console_for(out))
+    return out.getvalue()
+
+
+def test_sql_and_metrics_agree(tmp_path: Path) -> None:
+    """Attainment by bucket, breakdown and percentiles come out the same in SQL as in the metrics."""
+    told = a_mixed_history()
+    a_run(tmp_path, a_ulid(1), told, HEADER)
+    a_run(tmp_path, a_ulid(2), a_history(9))
+    folds = RunFolds(HEADER)
+    folds.apply(told)
+    folds.finish()
+    metrics = summarise(folds.requests, HEADER.records)
+    report = load_report(tmp_path, a_ulid(1))
+    buckets = [(row["length_bucket"], row["requests"], row["slo_attainment"]) for row in report.buckets]
+    assert buckets == [(b.name, b.requests, pytest.approx(b.slo_attainment)) for b in metrics.buckets]
+    total = report.breakdown[-1]
+    assert total["length_bucket"] == "all"
+    parts = ("queue", "cache_wait", "prefill", "ext", "ttft")
+    means = [total[f"{part}_s"] for part in parts]
+    assert means == [pytest.approx(getattr(metrics, f"{part}_mean_s")) for part in parts]
+    assert sum(means[:4]) == pytest.approx(means[4])
+    percentiles = query(
+        tmp_path,
+        "SELECT unnest(quantile_cont(ttft_s, [0.5, 0.9, 0.99])) FROM requests "
+        f"WHERE run_id = '{a_ulid(1)}' AND measured AND status = 'finished'",
+    ).rows
+    assert [p for (p,) in percentiles] == [
+        pytest.approx(p) for p in (metrics.ttft_p50_s, metrics.ttft_p90_s, metrics.ttft_p99_s)
+    ]
+    served = sum(row["requests"] for row in report.workers)
+    assert served == metrics.finished == 40
+
+
+def test_the_json_report(tmp_path: Path) -> None:
+    """The promised keys are there, with the run's numbers."""
+    a_run(tmp_path, a_ulid(1), a_mixed_history(), HEADER)
+    found = report_json(load_report(tmp_path, a_ulid(1)))
+    assert (found["run_id"], found["verdict"], found["requests"]) == (a_ulid(1), "VALID", 43)
+    assert set(found["ttft_s"]) == {"mean", "p50", "p90", "p99"}
+    assert found["by_status"] == {
+        "finished": 40,
+        "failed": 1,
+        "rejected": 1,
+        "cancelled": 1,
+        "interrupted": 0,
+    }
+    assert 0 < found["slo_attainment"] < 1
+    assert (found["hit_rate"], found["wall_s"], found["sim_requests_per_s"]) == (0.0, 0.5, 86.0)
+    assert 0 < found["oracle_hit_rate"] < 1
+    assert found["ttft_all_s"]["p99"] is None
+    assert sum(found["ttft_parts_s"].values()) == pytest.approx(found["ttft_s"]["mean"])
+
+
+def test_the_summary_says_what_matters(tmp_path: Path) -> None:
+    """Simulated or executed, all latencies, attainment, hit rates, workers, verdict and where it lies."""
+    a_run(tmp_path, a_ulid(1), a_mixed_history(), HEADER)
+    text = text_of(tmp_path, a_ulid(1))
+    for said in (
+        "SIMULATED  trial",
+        "43 requests: 40 finished, 1 failed, 1 rejected, 1 cancelled",
+        "P90",
+        "queue",
+        ">=256",
+        "hit rate 0.0 % (an unlimited shared cache:",
+        "0x2",
+        "requests/s",
+        "VALID (finished)",
+        str(tmp_path / a_ulid(1)),
+        'vertumnus sql "SELECT',
+    ):
+        assert said in text
+    assert "\x1b" not in text
+
+
+def test_the_suggested_query_works(tmp_path: Path) -> None:
+    """The SQL line that the summary offers can be run as it stands."""
+    a_run(tmp_path, a_ulid(1))
+    (line,) = [line for line in text_of(tmp_path, a_ulid(1)).splitlines() if line.startswith("try:")]
+    assert query(tmp_path, line.split('"')[1]).rows
+
+
+def test_a_live_run_is_executed_and_an_invalid_one_says_why(tmp_path: Path) -> None:
+    """The header tells measured from simulated; reasons follow the verdict."""
+    _, recorder = a_run_under_way(tmp_path, a_ulid(1), a_history(3)[:-2], a_header("live"))
+    recorder.finish("interrupted", None, wall_s=2.0)
+    text = text_of(tmp_path, a_ulid(1))
+    assert text.startswith("EXECUTED  trial")
+    assert "INVALID (interrupted)" in text
+    assert "- 2 of 3 requests did not end" in text
+    assert "- the run ended without closing its books" in text
+
+
+def test_an_empty_run_prints_no_data(tmp_path: Path) -> None:
+    """A run without requests has a summary, not a crash."""
+    a_run(tmp_path, a_ulid(1), [])
+    text = text_of(tmp_path, a_ulid(1))
+    assert "no data" in text
+    assert "INVALID" in text and "no request arrived" in text
+
+
+def test_names_are_not_markup(tmp_path: Path) -> None:
+    """Brackets in a name are shown, not interpreted."""
+    a_run(tmp_path, a_ulid(1), name="rate[red]=12[/red] :smile:")
+    assert "rate[red]=12[/red] :smile:" in text_of(tmp_path, a_ulid(1))
+
+
+def test_one_token_answers_leave_the_report_whole(tmp_path: Path) -> None:
+    """Without any TPOT the TTFT is still reported."""
+    a_run(tmp_path, a_ulid(1), a_life(replace(a_request(), output_tokens=1)))
+    found = report_json(load_report(tmp_path, a_ulid(1)))
+    assert found["tpot_mean_s"] is None
+    assert found["ttft_s"]["mean"] == 3.5
+
+
+@pytest.mark.parametrize("name", report_names())
+def test_every_report_as_text_csv_json_and_parquet(
+    tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes], name: str
+) -> None:
+    """Data and nothing else goes to stdout, in each form."""
+    a_run(tmp_path, a_ulid(1))
+    rows = len(answer_report(tmp_path, name, a_ulid(1)).rows)
+    commands.report(tmp_path, name, "latest", "text")
+    assert capfdbinary.readouterr().out
+    commands.report(tmp_path, name, "latest", "csv")
+    assert len(capfdbinary.readouterr().out.splitlines()) == rows + 1
+    commands.report(tmp_path, name, "latest", "json")
+    shown = json.loads(capfdbinary.readouterr().out)
+    assert isinstance(shown, dict) if name == "summary" else len(shown) == rows
+    commands.report(tmp_path, name, "latest", "parquet")
+    captured = capfdbinary.readouterr()
+    assert pq.read_table(pa.BufferReader(captured.out)).num_rows == rows
+    assert captured.err == b""
+
+
+def test_unknown_reports_and_runs_are_named(tmp_path: Path) -> None:
+    """What was asked, and what there is."""
+    a_run(tmp_path, a_ulid(1))
+    with pytest.raises(ConfigError, match="report sumary: no such report; there are: slo_by_bucket, summary"):
+        commands.report(tmp_path, "sumary")
+    with pytest.raises(ConfigError, match="run NONE: no such finished run"):
+        commands.report(tmp_path, "summary", "NONE")
+
+
+def test_the_report_of_a_killed_run_is_made_from_its_log(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Asked by its id, a killed run is rebuilt; a running one is refused; latest passes both over."""
+    a_run(tmp_path, a_ulid(1))
+    _, recorder = a_run_under_way(tmp_path, a_ulid(2), a_history(4)[:-3])
+    recorder.flush()
+    with pytest.raises(ConfigError, match="is still running"):
+        commands.report(tmp_path, "summary", a_ulid(2))
+    commands.report(tmp_path, "summary", "latest", "json")
+    captured = capsys.readouterr()
+    assert json.loads(captured.out)["run_id"] == a_ulid(1)
+    assert f"{a_ulid(2)} began after it" in captured.err
+    recorder._log.close()
+    commands.report(tmp_path, "summary", a_ulid(2), "json")
+    captured = capsys.readouterr()
+    assert json.loads(captured.out)["status"] == "interrupted"
+    assert "rebuilding its tables" in captured.err
+
+
+def test_sql_and_runs_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Answers go to stdout in the form asked for; that there is nothing goes to stderr."""
+    commands.runs(tmp_path)
+    captured = capsys.readouterr()
+    assert (captured.out, captured.err) == ("", "no data\n")
+    a_run(tmp_path, a_ulid(1), a_history(3))
+    commands.runs(tmp_path, "json")
+    (listed,) = json.loads(capsys.readouterr().out)
+    assert (listed["run_id"], listed["status"], listed["verdict"]) == (a_ulid(1), "finished", "VALID")
+    commands.runs(tmp_path)
+    assert a_ulid(1) in capsys.readouterr().out
+    commands.sql(tmp_path, "SELECT request_id, tpot_s FROM requests ORDER BY 1", "csv")
+    assert capsys.readouterr().out == "request_id,tpot_s\n0,\n1,3.0\n2,1.5\n"
+    commands.sql(tmp_path, "SELECT NULL AS x, now() AS t", "json")
+    assert json.loads(capsys.readouterr().out)[0]["x"] is None
+    commands.sql(tmp_path, "FROM runs")
+    assert "config_hash" in capsys.readouterr().out
+    with pytest.raises(ConfigError, match="--parquet"):
+        commands.runs(tmp_path, "parquet")
