@@ -89,6 +89,7 @@ class DecodeRank:
         self._link.send(HandoffDone(job_id))
 
     def _stop(self, job_id: JobId) -> None:
+        self._source.drop(job_id)
         if job_id in self._made:  # else its Ended is on the way already
             self._batch.remove(job_id)
             self._link.send(Ended(job_id, self._made.pop(job_id)))
@@ -122,5 +123,5 @@ def _block_source(context: RankContext, welcome: Welcome, device: torch.device) 
         pairs,
         arrived,
     )
-    TransferThread(context, receiver).start()
+    TransferThread(context, receiver, plan.lattice.gpus).start()
     return arrived

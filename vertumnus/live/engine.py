@@ -209,7 +209,7 @@ class LiveEngine:
         self._ready.append(jobs.StepDone(_UNDELIVERED, job_id, result.compute_ns))
 
     def _on_transfer_done(self, peer: Peer, done: TransferDone) -> None:
-        self._post_all(self._handoffs.arrived(done.job_id))
+        self._post_all(self._handoffs.arrived(done.job_id, peer))
 
     def _on_handoff_done(self, peer: Peer, done: HandoffDone) -> None:
         if self._handoffs.find(done.job_id) is not None:

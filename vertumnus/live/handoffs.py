@@ -78,10 +78,10 @@ class HandoffBook:
         """Return an open hand-off; None when it has ended."""
         return self._open.get(job_id)
 
-    def arrived(self, job_id: JobId) -> list[Posting]:
-        """Return what follows when a transfer is done; nothing when its hand-off is over."""
+    def arrived(self, job_id: JobId, receiver: Peer) -> list[Posting]:
+        """Return what follows when a transfer to *receiver* is done, its hand-off over or not."""
         handoff = self._open.get(job_id)
-        return [] if handoff is None else list(handoff.admit())
+        return [Posting(receiver.process, Stop(job_id))] if handoff is None else list(handoff.admit())
 
     def stop(self, job_id: JobId) -> list[Posting]:
         """Return what stops a hand-off; nothing when it is over."""

@@ -8,6 +8,7 @@ import time
 import traceback
 
 import torch
+from torch._C._distributed_c10d import Store
 
 from vertumnus.domain.errors import ProtocolError
 from vertumnus.live.control import ControlLink
@@ -32,14 +33,15 @@ class PrefillRank:
         device = context.device(plan)
         model = build_model(plan.model, plan.weights_path, plan.seed, device)
         store = _block_slots(welcome, device)
-        meeting = join_store(welcome.store_port, plan.live.start_timeout_s)
-        self._groups = CpGroups(meeting, rank, device, plan.live.step_timeout_s)
+        limit_s = plan.live.step_timeout_s
+        self._groups = CpGroups(_meeting(welcome), rank, device, limit_s)
         self._groups.warm(plan.lattice.groups())
         self._executor = PrefillExecutor(model, store, rank, plan.blocks_per_rank)
         if plan.transport == "pairwise":
-            pairs = PairGroups(meeting, device, plan.live.step_timeout_s)
+            # a connection of its own: one thread's wait at the store would hold up the other
+            pairs = PairGroups(_meeting(welcome), device, limit_s)
             sender = Sender(rank, store, plan.blocks_per_rank, pairs)
-            TransferThread(context, sender).start()
+            TransferThread(context, sender, plan.decode_ranks).start()
 
     def serve(self) -> None:
         """Answer messages until Shutdown."""
@@ -77,6 +79,10 @@ class PrefillRank:
             time.process_time_ns() - cpu_started,
             tuple(None if state is None else pack_state(state) for state in states),
         )
+
+
+def _meeting(welcome: Welcome) -> Store:
+    return join_store(welcome.store_port, welcome.plan.live.start_timeout_s)
 
 
 def _block_slots(welcome: Welcome, device: torch.device) -> KvStore:

@@ -41,6 +41,9 @@ class BlockSource(Protocol):
     def take(self, job_id: JobId, slots: Sequence[SlotId]) -> list[Tensor]:
         """Return the prompt's blocks, each [layers, block_tokens, width], to be copied from at once."""
 
+    def drop(self, job_id: JobId) -> None:
+        """Forget a prompt that nobody will take."""
+
 
 class SharedBlocks:
     """The KV maps of all prefill ranks of this host, read-only."""
@@ -53,6 +56,9 @@ class SharedBlocks:
         """Return views of the blocks in *slots*."""
         located = (divmod(slot, self._blocks_per_rank) for slot in slots)
         return [self._stores[rank].block(slot) for rank, slot in located]
+
+    def drop(self, job_id: JobId) -> None:
+        """Do nothing: the blocks are their owners' to keep."""
 
 
 class ReceivedBlocks:
@@ -69,9 +75,13 @@ class ReceivedBlocks:
         """Hand the blocks out and forget them."""
         return self._arrived.pop(job_id)
 
+    def drop(self, job_id: JobId) -> None:
+        """Forget the blocks if they have arrived."""
+        self._arrived.pop(job_id, None)
+
 
 class PairGroups:
-    """Two-rank groups between a prefill and a decode rank; made on first use, by both ends at once."""
+    """Two-rank groups between a prefill and a decode rank, made at start; a dead one's successor on use."""
 
     def __init__(self, store: Store, device: torch.device, timeout_s: float) -> None:
         self._store = store
@@ -97,6 +107,11 @@ class Sender:
         self._store = store
         self._blocks_per_rank = blocks_per_rank
         self._pairs = pairs
+
+    def connect(self, decode_ranks: int) -> None:
+        """Meet every decode rank; both ends go by rising rank, so that nobody waits in a circle."""
+        for decode_rank in range(decode_ranks):
+            self._pairs.of(self._rank, decode_rank, 0, _PREFILL_END)
 
     def carry_out(self, order: Send | Receive) -> TransferDone | None:
         """Send the slots of *order* and wait until they have left. Raises RuntimeError when it breaks."""
@@ -124,6 +139,11 @@ class Receiver:
         self._pairs = pairs
         self._arrived = arrived
 
+    def connect(self, prefill_ranks: int) -> None:
+        """Meet every prefill rank, by rising rank."""
+        for prefill_rank in range(prefill_ranks):
+            self._pairs.of(prefill_rank, self._rank, 0, _DECODE_END)
+
     def carry_out(self, order: Send | Receive) -> TransferDone | None:
         """Receive the blocks of *order* and keep them. Raises RuntimeError when it breaks."""
         assert isinstance(order, Receive)
@@ -144,13 +164,15 @@ class Receiver:
 class TransferThread(threading.Thread):
     """Carries out one transfer after the other, in the order of its own control stream."""
 
-    def __init__(self, context: RankContext, end: Sender | Receiver) -> None:
+    def __init__(self, context: RankContext, end: Sender | Receiver, others: int) -> None:
+        """Serve *end*, which has *others* ranks at the other ends."""
         super().__init__(name="transfers", daemon=True)
         self._context = context
         self._end = end
+        self._others = others
 
     def run(self) -> None:
-        """Register, then serve until Shutdown. An error of ours ends the process, not the thread alone."""
+        """Connect, register, serve until Shutdown. An error ends the process, not the thread alone."""
         try:
             self._run()
         except BaseException:
@@ -159,6 +181,7 @@ class TransferThread(threading.Thread):
             os._exit(1)
 
     def _run(self) -> None:
+        self._end.connect(self._others)
         link = self._context.connect(transfers=True)  # here: a socket belongs to the thread that uses it
         link.send(Register(PROTOCOL_VERSION, os.getpid()))
         while True:
