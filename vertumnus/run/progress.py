@@ -33,13 +33,13 @@ class Progress:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if self._bar is not None:
-            self._show()
+            self._draw()
             self._bar.stop()
 
-    def advance(self) -> None:
-        """Count one request."""
-        self._done += 1
-        if self._done % 16 == 0 or self._done == self._total:
+    def show(self, done: int) -> None:
+        """Tell that *done* requests have ended; cheap enough for every one of them."""
+        self._done = done
+        if done % 16 == 0 or done == self._total:
             now = monotonic()
             if now >= self._next_look:
                 self._next_look = now + 0.1
@@ -47,7 +47,7 @@ class Progress:
 
     def _update(self, now: float) -> None:
         if self._console.is_terminal:
-            self._show()
+            self._draw()
         elif now >= self._next_line:
             self._next_line = now + LINE_S
             left = (now - self._started) * (self._total - self._done) / self._done
@@ -55,7 +55,7 @@ class Progress:
                 f"{self._what}: {self._done} of {self._total} requests, about {left:.0f} s left"
             )
 
-    def _show(self) -> None:
+    def _draw(self) -> None:
         if self._bar is None:
             columns = (
                 TextColumn("{task.description}"),

@@ -1,8 +1,8 @@
 """The part of a run that both backends share: a folder, a log, the loop, and the end whatever it is."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from time import perf_counter
+from time import monotonic, perf_counter
 from typing import NamedTuple
 
 import msgspec
@@ -16,18 +16,21 @@ from vertumnus.domain.profile import ModelProfile
 from vertumnus.domain.request import Request
 from vertumnus.domain.units import Tokens
 from vertumnus.live.config import LiveConfig
+from vertumnus.policy.placement import Decision
 from vertumnus.records.config import RecordsConfig
-from vertumnus.records.finish import finish_run
-from vertumnus.records.folds import RunFolds
-from vertumnus.records.log import LogHeader, LogWriter
+from vertumnus.records.log import LogHeader
 from vertumnus.records.provenance import run_start
+from vertumnus.records.recorder import Recorder
 from vertumnus.records.run_dir import RunDir, RunEnd
 from vertumnus.records.run_row import RunStatus
+from vertumnus.run.candidates import candidate_rows
 from vertumnus.run.pool import Pool, build_pool
 from vertumnus.run.progress import Progress
-from vertumnus.run.recorder import DecisionSample, Recorder
 from vertumnus.serving.engine import Engine
 from vertumnus.serving.loop import Loop
+
+FLUSH_S = 2.0
+"""A killed run has lost no more than about this much of its log [s]."""
 
 
 class Session(NamedTuple):
@@ -52,49 +55,64 @@ def serve_recorded(session: Session, engine: Engine, console: Console) -> Record
     """Serve the session's requests on *engine* and leave a whole run folder behind.
 
     An interrupt or an error ends the run early; what was recorded until then is kept, with the
-    status "interrupted" or "failed". Raises ConfigError when the folder cannot be made.
+    status "interrupted" or "failed". Raises ConfigError when the folder cannot be made, LogWriteError
+    or OSError when not even the end can be written; the log then holds what reached the disk.
     """
+    config = session.config
+    start = run_start(str(ULID()), config.name, session.overrides)
+    run = RunDir.create(Path(config.runs_dir), start, msgspec.yaml.encode(config).decode())
     header = _header(session)
-    run = RunDir.create(
-        Path(session.config.runs_dir),
-        run_start(str(ULID()), session.config.name, session.overrides),
-        _config_text(session.config),
-    )
-    log = LogWriter(run.log, header)
-    folds = RunFolds(header)
-    sample = DecisionSample(session.config.records.decision_share)
-    pool = build_pool(session.config, session.profile.prefill_time(), session.block_tokens, sample.observe)
+    recorder = Recorder(run, header)
+    observe = _sampling(header.records, recorder)
+    pool = build_pool(config, session.profile.prefill_time(), session.block_tokens, observe)
     started = perf_counter()
-    failure = _serve(session, engine, pool, log, folds, console)
-    wall_s = perf_counter() - started
-    try:
-        end = finish_run(
-            run,
-            header,
-            folds,
-            status=_status(failure),
-            books=pool.books(),
-            wall_s=wall_s,
-            candidates=sample.rows,
-            failure=_line(failure),
-        )
-    finally:
-        log.close()
+    failure = _serve(session, engine, pool, recorder, console)
+    end = recorder.finish(_status(failure), pool.books(), perf_counter() - started, _line(failure))
     return Recorded(run, end, failure)
 
 
 def _serve(
-    session: Session, engine: Engine, pool: Pool, log: LogWriter, folds: RunFolds, console: Console
+    session: Session, engine: Engine, pool: Pool, recorder: Recorder, console: Console
 ) -> BaseException | None:
+    loop = Loop(engine, pool.fleet, pool.control, recorder.record)
     try:
         with Progress(console, session.config.name, len(session.requests)) as progress:
-            recorder = Recorder(log, folds, progress)
-            Loop(engine, pool.fleet, pool.control, recorder.record).serve(iter(session.requests))
+            loop.serve(iter(session.requests), _narration(loop, recorder, progress))
     except KeyboardInterrupt as interrupt:
         return interrupt
     except Exception as error:  # whatever it was, the folder is closed and the error told with it
         return error
     return None
+
+
+def _narration(loop: Loop, recorder: Recorder, progress: Progress) -> Callable[[], None]:
+    """Return what to do between events: show progress, and bring the log to the disk now and then."""
+    next_flush = monotonic() + FLUSH_S
+    seen = 0
+
+    def narrate() -> None:
+        nonlocal next_flush, seen
+        if loop.ended == seen:
+            return
+        seen = loop.ended
+        progress.show(seen)
+        now = monotonic()
+        if now >= next_flush:
+            next_flush = now + FLUSH_S
+            recorder.flush()
+
+    return narrate
+
+
+def _sampling(records: RecordsConfig, recorder: Recorder) -> Callable[[Decision], None] | None:
+    if records.decision_share == 0:
+        return None
+
+    def observe(decision: Decision) -> None:
+        if records.samples(decision.request_id):
+            recorder.keep(candidate_rows(decision))
+
+    return observe
 
 
 def _status(failure: BaseException | None) -> RunStatus:
@@ -129,7 +147,3 @@ def _records_config(config: RunConfig) -> RecordsConfig:
     """Return the records config with the length buckets of the targets, as the scaled trace sees them."""
     bounds = config.slo.bounds(config.workload.token_scale)
     return msgspec.structs.replace(config.records, length_bounds=tuple(b for b in bounds if b is not None))
-
-
-def _config_text(config: RunConfig) -> str:
-    return msgspec.yaml.encode(config).decode()

@@ -10,7 +10,7 @@ from vertumnus.config import RunConfig
 from vertumnus.domain.errors import ConfigError
 from vertumnus.domain.profile import ModelProfile
 from vertumnus.domain.request import Request
-from vertumnus.run.capacity import capacity_rate
+from vertumnus.run.capacity import MeanRequest, busy_rate
 from vertumnus.run.session import Recorded, Session, serve_recorded
 from vertumnus.run.stream import Stream, arriving, load_stream
 from vertumnus.sim.config import SimConfig
@@ -49,9 +49,8 @@ def simulated_requests(config: RunConfig, profile: ModelProfile, stream: Stream)
 
 def simulated_capacity(config: RunConfig, profile: ModelProfile, stream: Stream) -> float:
     """Return the rate that would keep every worker of the profile busy [req/s]."""
-    requests = _requests(config, stream.rows, stream)
-    composition = config.cluster.initial_composition()
-    return capacity_rate(requests, profile.prefill_time(), composition, stream.block_tokens)
+    mean = MeanRequest.of(_requests(config, stream.rows, stream), stream.block_tokens)
+    return busy_rate(mean, profile.prefill_time(), config.cluster.initial_composition())
 
 
 def _requests(config: RunConfig, rows: Sequence[TraceRow], stream: Stream) -> list[Request]:

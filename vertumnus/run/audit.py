@@ -1,0 +1,62 @@
+"""The books of a stored run: its log replayed against fresh state machines (D9)."""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from vertumnus.config import to_run_config
+from vertumnus.domain.codec import Record
+from vertumnus.domain.errors import ConfigError
+from vertumnus.records.log import LogHeader, read_log
+from vertumnus.records.run_dir import RunDir
+from vertumnus.run.pool import Pool, build_pool
+from vertumnus.serving.replay import Difference, replay_facts, replay_inputs
+
+
+class Audit(NamedTuple):
+    """What a replay of a run's log found."""
+
+    records: int
+    truncated: bool
+    """Whether the log's end is cut off; everything before it was audited."""
+    facts: Difference | None
+    """First difference when facts go through a fresh control plane."""
+    inputs: Difference | None
+    """First difference when inputs go through a fresh fleet and control plane."""
+    problems: tuple[str, ...]
+    """What does not balance at the end of the replay."""
+
+    @property
+    def is_clean(self) -> bool:
+        """Whether both replays gave the recorded decisions and the books balance."""
+        return self.facts is None and self.inputs is None and not self.problems
+
+
+def audit_run(run: RunDir) -> Audit:
+    """Replay the log of *run* twice. Raises ConfigError when it has no readable log."""
+    header, records = read_log(run.log)
+    counted = _Counted(records)
+    facts = replay_facts(counted, _fresh(header).control)
+    for _ in counted:  # to the end, whatever was found
+        pass
+    pool = _fresh(header)
+    inputs = replay_inputs(read_log(run.log).records, pool.fleet, pool.control)
+    return Audit(counted.records, records.truncated, facts, inputs, pool.books().problems)
+
+
+def _fresh(header: LogHeader) -> Pool:
+    try:
+        config = to_run_config(header.config)
+    except ConfigError as error:
+        raise ConfigError("the log's config is not one of this version:", *error.problems) from error
+    return build_pool(config, header.profile.prefill_time(), header.block_tokens)
+
+
+class _Counted(Iterator[Record]):
+    def __init__(self, source: Iterator[Record]) -> None:
+        self._source = source
+        self.records = 0
+
+    def __next__(self) -> Record:
+        record = next(self._source)
+        self.records += 1
+        return record

@@ -1,0 +1,126 @@
+"""A run on this machine's ranks, executed: start, calibrate, set the load, serve."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from rich.console import Console
+
+from vertumnus.config import RunConfig
+from vertumnus.domain.errors import ConfigError
+from vertumnus.domain.profile import ModelProfile
+from vertumnus.domain.units import RequestId
+from vertumnus.live.calibrate import Calibration, calibrate
+from vertumnus.live.config import LiveConfig, ModelConfig
+from vertumnus.live.engine import LiveEngine
+from vertumnus.live.plan import make_plan
+from vertumnus.run.capacity import MeanRequest, busy_rate, cores_rate
+from vertumnus.run.session import Recorded, Session, serve_recorded
+from vertumnus.run.stream import Stream, arriving, load_stream
+from vertumnus.trace.arrivals import mean_rate
+from vertumnus.trace.blocks import to_requests
+from vertumnus.trace.prompts import Prompt, live_prompts
+from vertumnus.trace.rows import TraceRow
+
+
+class _Measured(NamedTuple):
+    """What the machine can do."""
+
+    profile: ModelProfile
+    capacity: float
+    """Rate that would keep all workers or all cores busy, whichever is lower [req/s]."""
+
+
+def run_live(config: RunConfig, backend: LiveConfig, overrides: Sequence[str], console: Console) -> Recorded:
+    """Run *config* on ranks of this machine.
+
+    Raises ConfigError before anything is written when it cannot be run here; every process that was
+    started has ended when this returns or raises.
+    """
+    model = required_model(config)
+    stream = load_stream(config)
+    plan = make_plan(model, backend, config.cluster, stream.block_tokens, config.seed)
+    engine = LiveEngine(plan, _no_prompt, _discard)
+    try:
+        ranks = (
+            f"{config.cluster.gpus} prefill and {config.cluster.decode.ranks} decode ranks on {plan.device}"
+        )
+        console.print(f"starting {ranks}, model {model.name} ...")
+        engine.start()
+        measured = _measure(config, backend, engine, stream, console)
+        rows = arriving(config, stream, measured.capacity)
+        console.print(_load_line(config, rows, measured))
+        prompts = _prompts(config, model, stream, rows)
+        engine.prompts = {prompt.request.request_id: prompt.tokens for prompt in prompts}.__getitem__
+        requests = [prompt.request for prompt in prompts]
+        session = Session(config, overrides, measured.profile, stream.block_tokens, requests)
+        engine.start_clock()
+        return serve_recorded(session, engine, console)
+    finally:
+        engine.close()
+
+
+def required_model(config: RunConfig) -> ModelConfig:
+    """Return the model that a live run needs. Raises ConfigError without one."""
+    if config.model is None:
+        raise ConfigError("model: found null, backend live needs one (model=tiny, for example)")
+    return config.model
+
+
+def _measure(
+    config: RunConfig, backend: LiveConfig, engine: LiveEngine, stream: Stream, console: Console
+) -> _Measured:
+    requests = to_requests(stream.rows, stream.block_tokens)
+    mean = MeanRequest.of(requests, stream.block_tokens)
+    composition = config.cluster.initial_composition()
+    if config.profile is not None and not backend.calibration.enabled:
+        return _Measured(config.profile, busy_rate(mean, config.profile.prefill_time(), composition))
+    console.print("calibrating prefill times ...")
+    calibration = calibrate(engine)
+    console.print(calibration.profile.provenance)
+    return _Measured(
+        calibration.profile,
+        min(
+            busy_rate(mean, calibration.profile.prefill_time(), composition),
+            cores_rate(
+                mean, calibration.cpu, composition, calibration.cores, _decode_s(calibration, stream.rows)
+            ),
+        ),
+    )
+
+
+def _decode_s(calibration: Calibration, rows: Sequence[TraceRow]) -> float:
+    """Return the mean request's decode time if nothing were batched [s]."""
+    return calibration.profile.decode_step_s * sum(row.output_tokens for row in rows) / len(rows)
+
+
+def _load_line(config: RunConfig, rows: Sequence[TraceRow], measured: _Measured) -> str:
+    rate = mean_rate(rows)
+    if rate is None:
+        return f"{len(rows)} requests at once"
+    return (
+        f"{len(rows)} requests at {rate:.2f} req/s, {rate / measured.capacity:.0%} of what would keep "
+        f"this machine busy ({measured.capacity:.2f} req/s)"
+    )
+
+
+def _prompts(config: RunConfig, model: ModelConfig, stream: Stream, rows: Sequence[TraceRow]) -> list[Prompt]:
+    return list(
+        live_prompts(
+            rows,
+            vocab_size=model.vocab_size,
+            block_tokens=stream.block_tokens,
+            seed=config.seed,
+            slo=config.slo,
+            token_scale=config.workload.token_scale,
+        )
+    )
+
+
+def _no_prompt(request_id: RequestId) -> NDArray[np.int64]:
+    raise KeyError(request_id)  # until the load is set there are no requests
+
+
+def _discard(request_id: RequestId, tokens: tuple[int, ...]) -> None:
+    """Clients of a replayed trace do not read their answers."""
