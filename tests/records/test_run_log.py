@@ -6,7 +6,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.support.recorded import a_header, a_history
@@ -72,6 +72,7 @@ def _header_size(tmp_path: Path) -> int:
     return (tmp_path / "empty").stat().st_size
 
 
+@settings(deadline=None)
 @given(data=st.data())
 def test_a_flipped_bit_is_never_read_as_a_record(
     tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
@@ -153,7 +154,8 @@ def test_full_disk_keeps_the_log_intact_and_the_records_for_later(
 
 def test_written_batches_are_told_in_order(tmp_path: Path) -> None:
     """Whoever folds the batches has read exactly what the file holds."""
-    told, heard = a_history(100), []
+    told = a_history(100)
+    heard: list[Record] = []
     writer = LogWriter(tmp_path / "facts.log", a_header(), heard.extend)
     for record in told:
         writer.append(*record)

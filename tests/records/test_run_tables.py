@@ -11,7 +11,7 @@ import pytest
 from msgspec.structs import fields
 
 from tests.support.recorded import BALANCED, WORKERS, a_history, a_run, a_run_under_way, a_ulid
-from vertumnus.records import atomic, tables
+from vertumnus.records import tables
 from vertumnus.records.columns import TABLES
 from vertumnus.records.decisions import CandidateRow
 from vertumnus.records.metrics import Metrics
@@ -97,7 +97,7 @@ def test_a_crash_while_writing_leaves_no_partial_file(
     def crash(*arguments: object) -> None:
         raise OSError("power cut")
 
-    monkeypatch.setattr(atomic.os, fatal, crash)
+    monkeypatch.setattr(os, fatal, crash)
     with pytest.raises(OSError, match="power cut"):
         tables.write_table(tmp_path / "faults.parquet", "faults", [])
     assert list(tmp_path.iterdir()) == []
@@ -116,7 +116,7 @@ def test_a_run_that_dies_at_its_end_has_not_ended(
             raise OSError("power cut")
         really_replace(source, target)
 
-    monkeypatch.setattr(atomic.os, "replace", crash_at)
+    monkeypatch.setattr(os, "replace", crash_at)
     with pytest.raises(OSError, match="power cut"):
         recorder.finish("finished", BALANCED, wall_s=1.0)
     assert run.end() is None

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.support.builders import BLOCK_TOKENS, a_request
@@ -187,6 +187,7 @@ def histories(draw: st.DrawFn) -> list[Record]:
     return told_in_order(lives)
 
 
+@settings(deadline=None)
 @given(told=histories(), share=st.floats(0, 1))
 def test_the_identity_holds_and_every_request_has_one_record(told: list[Record], share: float) -> None:
     """However the run goes and wherever it stops: parts add up, one record each, hits below input."""

@@ -13,7 +13,7 @@ from tests.support.builders import a_request
 from tests.support.recorded import a_header, a_history, a_life, a_run, a_run_under_way, a_ulid, told_in_order
 from vertumnus.domain.codec import FACT, INPUT, Record
 from vertumnus.domain.errors import ConfigError
-from vertumnus.domain.facts import RequestArrived, RequestEnded
+from vertumnus.domain.facts import RequestArrived, RequestEnded, Status
 from vertumnus.domain.request import Request
 from vertumnus.domain.units import SECOND
 from vertumnus.records.config import RecordsConfig
@@ -31,7 +31,8 @@ HEADER = a_header(records=RecordsConfig(warmup_share=0.15, length_bounds=(64, 25
 def a_mixed_history() -> list[Record]:
     """Return 40 requests that finish and 3 that do not."""
     failed = []
-    for number, status in ((40, "failed"), (41, "rejected"), (42, "cancelled")):
+    endings: list[tuple[int, Status]] = [(40, "failed"), (41, "rejected"), (42, "cancelled")]
+    for number, status in endings:
         at = number * SECOND
         request = Request(number, at, 100 + number, 3, None, ttft_target_ns=SECOND)
         failed.append(

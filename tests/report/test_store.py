@@ -141,3 +141,14 @@ def test_stored_configuration_can_be_asked(tmp_path: Path) -> None:
     header = msgspec.structs.replace(a_header(), config={"policy": {"beta": 2.5}})
     a_run(tmp_path, a_ulid(1), header=header)
     assert query(tmp_path, "SELECT json_extract(config, '$.policy.beta')::DOUBLE FROM runs").rows == [(2.5,)]
+
+
+def test_a_question_about_one_run_opens_no_other(tmp_path: Path) -> None:
+    """A damaged table of another run does not stand in the way."""
+    a_run(tmp_path, a_ulid(1), a_history(3))
+    damaged = a_run(tmp_path, a_ulid(2))
+    damaged.table("requests").write_bytes(b"not parquet")
+    counted = "SELECT count(*) FROM requests"
+    assert query(tmp_path, counted, run_id=a_ulid(1)).rows == [(3,)]
+    with pytest.raises(ConfigError, match=r"requests\.parquet"):
+        query(tmp_path, counted)

@@ -8,7 +8,7 @@ from pathlib import Path
 from tests.support.recorded import a_run, a_ulid
 from vertumnus.report.store import rebuild_catalog
 
-PROCESSES, RUNS_EACH = 8, 3
+PROCESSES, RUNS_EACH = 8, 2
 RUN_IDS = [[a_ulid(100 * process + number) for number in range(RUNS_EACH)] for process in range(PROCESSES)]
 
 

@@ -34,12 +34,12 @@ def report(runs_dir: Path, name: str = "summary", run: str = "latest", form: For
     elif name == "summary" and form == "json":
         _print_json(report_json(load_report(runs_dir, run_id)))
     else:
-        _show(runs_dir, sql_text, {"run_id": run_id}, form)
+        _show(runs_dir, sql_text, form, run_id)
 
 
 def sql(runs_dir: Path, statement: str, form: Form = "text") -> None:
     """Answer one SELECT statement over all ended runs; raises ConfigError."""
-    _show(runs_dir, statement, {}, form)
+    _show(runs_dir, statement, form)
 
 
 def runs(runs_dir: Path, form: Form = "text") -> None:
@@ -67,13 +67,14 @@ def _readable_run(runs_dir: Path, wanted: str) -> Listing:
     return listing
 
 
-def _show(runs_dir: Path, statement: str, parameters: dict[str, object], form: Form) -> None:
+def _show(runs_dir: Path, statement: str, form: Form, run_id: str | None = None) -> None:
+    parameters = None if run_id is None else {"run_id": run_id}
     if form == "parquet":
         if sys.stdout.isatty():
             raise ConfigError("--parquet: found a terminal, needs a file: add > NAME.parquet")
-        sys.stdout.buffer.write(query_parquet(runs_dir, statement, parameters))
+        sys.stdout.buffer.write(query_parquet(runs_dir, statement, parameters, run_id=run_id))
     else:
-        _print_answer(query(runs_dir, statement, parameters), form)
+        _print_answer(query(runs_dir, statement, parameters, run_id=run_id), form)
 
 
 def _print_answer(answer: Answer, form: Form) -> None:

@@ -39,18 +39,23 @@ class Answer(NamedTuple):
         return [dict(zip(self.columns, row, strict=True)) for row in self.rows]
 
 
-def query(runs_dir: Path, sql: str, parameters: Mapping[str, object] | None = None) -> Answer:
-    """Return the answer to one reading statement over the runs below *runs_dir*.
+def query(
+    runs_dir: Path, sql: str, parameters: Mapping[str, object] | None = None, *, run_id: str | None = None
+) -> Answer:
+    """Return the answer to one reading statement over the ended runs below *runs_dir*.
 
-    Raises ConfigError with DuckDB's message and the tables there are when it cannot be answered.
+    With *run_id* no other run's files are opened. Raises ConfigError with DuckDB's message and the
+    tables there are when it cannot be answered.
     """
-    with _asked(runs_dir, sql, parameters) as relation:
+    with _asked(runs_dir, sql, parameters, run_id) as relation:
         return Answer(tuple(relation.columns), [tuple(map(_plain, row)) for row in relation.fetchall()])
 
 
-def query_parquet(runs_dir: Path, sql: str, parameters: Mapping[str, object] | None = None) -> bytes:
+def query_parquet(
+    runs_dir: Path, sql: str, parameters: Mapping[str, object] | None = None, *, run_id: str | None = None
+) -> bytes:
     """Return the same answer as the bytes of a Parquet file; raises ConfigError likewise."""
-    with _asked(runs_dir, sql, parameters) as relation:
+    with _asked(runs_dir, sql, parameters, run_id) as relation:
         file = io.BytesIO()
         pq.write_table(relation.to_arrow_table(), file, compression="zstd")
         return file.getvalue()
@@ -81,18 +86,21 @@ def _write_catalog(file: Path, runs: Sequence[RunDir]) -> None:
         # storage of 1.0.0, so that every DuckDB from 1.0 on can open it
         connection.execute(f"ATTACH {_quoted(str(file))} AS catalog (STORAGE_VERSION 'v1.0.0')")
         connection.execute("USE catalog")
-        _create_views(connection, runs)
+        _create_views(connection, runs, list(TABLES))
         connection.execute("USE memory")
         connection.execute("DETACH catalog")
 
 
 @contextmanager
 def _asked(
-    runs_dir: Path, sql: str, parameters: Mapping[str, object] | None
+    runs_dir: Path, sql: str, parameters: Mapping[str, object] | None, run_id: str | None
 ) -> Iterator[duckdb.DuckDBPyRelation]:
+    runs = [run for run in _ended(runs_dir) if run_id in (None, run.run_id)]
+    # a view opens all its files when it is made: a table that is not named needs none
+    named = [table for table in TABLES if table in sql.lower()]
     with duckdb.connect() as connection:
         try:
-            _create_views(connection, _ended(runs_dir))
+            _create_views(connection, runs, named)
             statements = duckdb.extract_statements(sql)
             if len(statements) != 1 or statements[0].type not in _READING:
                 raise ConfigError("sql: one SELECT statement is needed; runs can be read, not changed")
@@ -106,9 +114,12 @@ def _ended(runs_dir: Path) -> list[RunDir]:
     return [listing.run for listing in list_runs(runs_dir) if listing.verdict is not None]
 
 
-def _create_views(connection: duckdb.DuckDBPyConnection, runs: Sequence[RunDir]) -> None:
+def _create_views(
+    connection: duckdb.DuckDBPyConnection, runs: Sequence[RunDir], filled: Sequence[str]
+) -> None:
+    """Create a view of every table; those not in *filled* are empty."""
     for table in TABLES:
-        files = [run.table(table).resolve() for run in runs]
+        files = [run.table(table).resolve() for run in runs] if table in filled else []
         connection.execute(f"CREATE VIEW {table} AS {_view(table, [f for f in files if f.exists()])}")
 
 
