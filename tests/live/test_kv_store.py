@@ -1,7 +1,5 @@
 """Block slots: what is written is what is read, by the owner and by peers through the map."""
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -16,7 +14,6 @@ from vertumnus.live.kv_store import (
     KvStore,
     allocate,
     join_blocks,
-    map_file,
     shared_directory,
 )
 
@@ -90,52 +87,16 @@ def test_a_received_block_equals_the_sent_one() -> None:
     assert torch.equal(target.read_blocks([0], 1), source.read_blocks([5], 1))
 
 
-@pytest.mark.parametrize("layout", [LAYOUT, LATENT])
-def test_peers_see_what_the_owner_writes(layout: KvLayout, tmp_path: Path) -> None:
-    """A map opened before a write shows it, without another call."""
-    owner = map_file(tmp_path / "rank0", layout, SLOTS, BLOCK_TOKENS, owner=True)
-    peer = map_file(tmp_path / "rank0", layout, SLOTS, BLOCK_TOKENS, owner=False)
-    assert peer.block(2).abs().sum() == 0
-    owner.block(2).fill_(3.0)
-    assert torch.equal(peer.block(2), owner.block(2))
-    assert (tmp_path / "rank0").stat().st_size == SLOTS * owner.bytes_per_block
-
-
-def test_a_peers_map_cannot_be_written(tmp_path: Path) -> None:
-    """A process that writes to another rank's blocks dies of it; the blocks stay as they are."""
-    path = tmp_path / "rank0"
-    owner = map_file(path, LATENT, SLOTS, BLOCK_TOKENS, owner=True)
-    program = (
-        "import sys, torch; from pathlib import Path; from vertumnus.live.kv_store import *\n"
-        "layout = KvLayout(3, (KvPart('latent', 1, 5),), torch.bfloat16)\n"
-        f"store = map_file(Path(sys.argv[1]), layout, {SLOTS}, {BLOCK_TOKENS}, owner=False)\n"
-        "print(store.block(0).sum().item(), flush=True)\n"
-        "store.block(0).fill_(1.0)\n"
-    )
-    died = subprocess.run(
-        [sys.executable, "-c", program, str(path)], capture_output=True, text=True, timeout=60
-    )
-    assert died.stdout == "0.0\n"
-    assert died.returncode < 0
-    assert owner.block(0).abs().sum() == 0
-
-
-def test_a_map_of_another_size_is_refused(tmp_path: Path) -> None:
-    """A peer with other settings reads an error, not garbage."""
-    map_file(tmp_path / "rank0", LAYOUT, SLOTS, BLOCK_TOKENS, owner=True)
-    with pytest.raises(ConfigError, match=r"found a map of 3,072 bytes, the cluster's blocks need 3,584"):
-        map_file(tmp_path / "rank0", LAYOUT, SLOTS + 1, BLOCK_TOKENS, owner=False)
-
-
-def test_too_little_room_is_told_with_both_numbers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Neither memory nor disk is taken when it would not suffice."""
+def test_too_little_memory_is_told_with_both_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is allocated when it would not suffice."""
     monkeypatch.setattr(kv_store, "free_memory_bytes", lambda device: 3_000)
-    with pytest.raises(ConfigError, match=r"needs 3,072 bytes of memory of cpu, 3,000 are available"):
+    with pytest.raises(ConfigError, match=r"6 blocks need 3,072 bytes .* of cpu, 3,000 are available"):
         allocate(LAYOUT, SLOTS, BLOCK_TOKENS, CPU)
-    monkeypatch.setattr(kv_store, "free_disk_bytes", lambda directory: 1_024)
-    with pytest.raises(ConfigError, match=r"needs 3,072 bytes of disk space in .*, 1,024 are available"):
-        map_file(tmp_path / "rank0", LAYOUT, SLOTS, BLOCK_TOKENS, owner=True)
-    assert list(tmp_path.iterdir()) == []
+
+
+def test_free_memory_is_what_the_kernel_says() -> None:
+    """This machine has some memory left, and less than a petabyte."""
+    assert 0 < kv_store.free_memory_bytes(CPU) < 1 << 50
 
 
 def test_maps_go_to_memory_when_it_has_room(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -17,8 +17,9 @@ from vertumnus.domain.cluster import CpGroup
 from vertumnus.domain.jobs import StepWork
 from vertumnus.live.communicator import Communicator, GlooGroup, Solo
 from vertumnus.live.config import ModelConfig
-from vertumnus.live.kv_store import KvLayout, KvStore, join_blocks, map_file
+from vertumnus.live.kv_store import KvLayout, KvStore, join_blocks
 from vertumnus.live.prefill import PrefillExecutor
+from vertumnus.live.shared_map import map_store
 from vertumnus.live.weights import build_model
 
 BLOCK_TOKENS = 16
@@ -63,9 +64,12 @@ class Rank:
 
 
 def open_map(config: ModelConfig, rank: int, directory: Path, *, owner: bool) -> KvStore:
-    """Return the store of *rank*, its own or a peer's view of it."""
-    layout = KvLayout.of_model(config)
-    return map_file(directory / f"rank{rank}", layout, BLOCKS_PER_RANK, BLOCK_TOKENS, owner=owner)
+    """Return the store of *rank*: its own, whose file is made here, or a peer's view of it."""
+    layout, path = KvLayout.of_model(config), directory / f"rank{rank}"
+    if owner:
+        path.write_bytes(bytes(BLOCKS_PER_RANK * layout.bytes_per_block(BLOCK_TOKENS)))
+    with open(path, "r+b" if owner else "rb") as file:
+        return map_store(file.fileno(), layout, BLOCKS_PER_RANK, BLOCK_TOKENS, writable=owner)
 
 
 class CpRanks:

@@ -135,12 +135,13 @@ class DecodeBatch:
         if layers_kv.shape != expected:
             found.append(f"job {job_id}: KV has shape {list(layers_kv.shape)}, must be {list(expected)}")
         if final_hidden.shape != (config.hidden_size,):
-            found.append(f"job {job_id}: final state has shape {list(final_hidden.shape)}")
+            shape = list(final_hidden.shape)
+            found.append(f"job {job_id}: final state has shape {shape}, must be [{config.hidden_size}]")
         if output_tokens < 1:
             found.append(f"job {job_id}: {output_tokens} output tokens, must be at least 1")
         if input_tokens + output_tokens - 1 > config.max_position:
             found.append(
-                f"job {job_id}: {input_tokens} + {output_tokens} tokens, "
+                f"job {job_id}: {input_tokens} prompt and {output_tokens} output tokens, "
                 f"the model takes at most {config.max_position}"
             )
         return found

@@ -1,15 +1,13 @@
-"""Tensors behind block slots: what a rank keeps of its prompts, in memory, on a device or in a map.
+"""Tensors behind block slots: what a rank keeps of its prompts.
 
-A slot holds one block of one prompt: *block_tokens* tokens, all layers. A map is a file that its rank
-writes and the other ranks of the host read, so that a block moves at memory speed.
+A slot holds one block of one prompt: *block_tokens* tokens, all layers. The storage may be memory of a
+device or a file mapped by several ranks of a host (`shared_map`); a store does not know which.
 """
 
 # T tokens · B tokens of a block · L layers · n blocks · W elements per token and layer
 
-import mmap
 import os
 import tempfile
-import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -109,31 +107,13 @@ def allocate(layout: KvLayout, slots: int, block_tokens: int, device: torch.devi
 
     Raises ConfigError with the bytes needed and available when it does not fit.
     """
-    needed = slots * layout.bytes_per_block(block_tokens)
-    _check_room(needed, free_memory_bytes(device), f"memory of {device}")
+    needed, available = slots * layout.bytes_per_block(block_tokens), free_memory_bytes(device)
+    if needed > available:
+        raise ConfigError(
+            f"cluster.blocks_per_rank: {slots} blocks need {needed:,} bytes in the memory of {device}, "
+            f"{available:,} are available"
+        )
     storage = torch.zeros(needed // layout.dtype.itemsize, dtype=layout.dtype, device=device)
-    return KvStore(layout, slots, block_tokens, storage)
-
-
-def map_file(path: Path, layout: KvLayout, slots: int, block_tokens: int, *, owner: bool) -> KvStore:
-    """Return a store in the file *path*, shared by all who map it; the owner creates it and may write.
-
-    The owner's map is reserved at once, so that a full disk shows here and not as a signal later.
-    A peer that writes to its map crashes. Raises ConfigError with the bytes needed and available when
-    the file does not fit, or with the sizes when a peer finds a file of another one.
-    """
-    needed = slots * layout.bytes_per_block(block_tokens)
-    if owner:
-        _reserve(path, needed)
-    found = path.stat().st_size
-    if found != needed:
-        raise ConfigError(f"{path}: found a map of {found:,} bytes, the cluster's blocks need {needed:,}")
-    with open(path, "r+b" if owner else "rb") as file:
-        access = mmap.ACCESS_WRITE if owner else mmap.ACCESS_READ
-        pages = mmap.mmap(file.fileno(), needed, access=access)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # torch warns that a peer's map is read-only: it is
-        storage = torch.frombuffer(pages, dtype=layout.dtype)
     return KvStore(layout, slots, block_tokens, storage)
 
 
@@ -161,17 +141,3 @@ def free_memory_bytes(device: torch.device) -> int:
         if line.startswith("MemAvailable:"):
             return int(line.split()[1]) * 1024
     return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-
-
-def _reserve(path: Path, needed: int) -> None:
-    _check_room(needed, free_disk_bytes(path.parent), f"disk space in {path.parent}")
-    with open(path, "wb") as file:
-        os.posix_fallocate(file.fileno(), 0, needed)
-
-
-def _check_room(needed: int, available: int, what: str) -> None:
-    if needed > available:
-        raise ConfigError(
-            f"cluster.blocks_per_rank: the KV store needs {needed:,} bytes of {what}, "
-            f"{available:,} are available"
-        )

@@ -58,7 +58,7 @@ def load_weights(config: ModelConfig, directory: Path) -> dict[str, Tensor]:
     """
     files = sorted(directory.glob("*.safetensors"))
     if not files:
-        raise ConfigError(f"engine.weights: no *.safetensors files in {directory}")
+        raise ConfigError(f"backend.weights: no *.safetensors files in {directory}")
     state = {name: tensor for file in files for name, tensor in _read(file)}
     problems = list(_problems(config, state))
     if problems:
@@ -71,19 +71,19 @@ def _read(file: Path) -> Iterator[tuple[str, Tensor]]:
         with safe_open(file, framework="pt") as tensors:
             yield from ((name, tensors.get_tensor(name)) for name in tensors.keys())  # noqa: SIM118
     except (SafetensorError, OSError) as error:
-        raise ConfigError(f"engine.weights: cannot read {file}: {error}") from error
+        raise ConfigError(f"backend.weights: cannot read {file}: {error}") from error
 
 
 def _problems(config: ModelConfig, state: dict[str, Tensor]) -> Iterator[str]:
     expected = weight_shapes(config)
     for name, shape in expected.items():
         if name not in state:
-            yield f"engine.weights: {name} is missing; model {config.name} needs it with shape {list(shape)}"
+            yield f"backend.weights: {name} is missing; model {config.name} needs it with shape {list(shape)}"
         elif state[name].shape != shape:
             yield (
-                f"engine.weights: {name} has shape {list(state[name].shape)}, "
+                f"backend.weights: {name} has shape {list(state[name].shape)}, "
                 f"model {config.name} needs {list(shape)}"
             )
     ignored = {"lm_head.weight"} if config.tied_embeddings else set()  # files may spell the tie out
     for name in sorted(state.keys() - expected.keys() - ignored):
-        yield f"engine.weights: {name} is not a weight of a dense Qwen3 model with {config.layers} layers"
+        yield f"backend.weights: {name} is not a weight of a dense Qwen3 model with {config.layers} layers"
