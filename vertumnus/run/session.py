@@ -130,9 +130,11 @@ def _line(failure: BaseException | None) -> str | None:
 
 def _header(session: Session) -> LogHeader:
     config = session.config
+    plain = msgspec.to_builtins(config, str_keys=True)
+    del plain["runs_dir"]  # where results go is not part of what they are
     return LogHeader(
         code_version=vertumnus.__version__,
-        config=msgspec.to_builtins(config, str_keys=True),
+        config=plain,
         profile=session.profile,
         lattice=config.cluster.lattice,
         composition=config.cluster.initial_composition(),
