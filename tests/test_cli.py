@@ -149,7 +149,30 @@ def test_experiment_without_a_plus_is_the_same(ran: list[RunConfig]) -> None:
 def test_one_way_to_tell_the_rate_takes_the_place_of_another(ran: list[RunConfig]) -> None:
     """The stored config shows the arrivals really used: a load clears the rate of the file."""
     assert main([*SIM, "arrival.load=0.7"]) == OK
+    assert main([*SIM, "arrival.load=null"]) == OK
     assert (ran[0].arrival.load, ran[0].arrival.rate) == (0.7, None)
+    assert (ran[1].arrival.load, ran[1].arrival.rate) == (None, 45.0)
+
+
+def test_a_run_keeps_its_overrides_as_typed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a run stores can be typed again, whatever Hydra was given."""
+    kept: list[Sequence[str]] = []
+
+    def keep(config: RunConfig, words: Sequence[str], console: Console) -> Ending:
+        kept.append(words)
+        return Ending(OK, "finished")
+
+    monkeypatch.setattr(jobs, "execute", keep)
+    assert main(["experiment=tool_agent", "backend=sim", "-m", "arrival.load=0.5,0.7"]) == OK
+    assert kept[1] == ("experiment=tool_agent", "backend=sim", "arrival.load=0.7")
+
+
+def test_a_further_search_path_works(tmp_path: Path, ran: list[RunConfig]) -> None:
+    """An option on hydra.searchpath is found though no packaged file has its name."""
+    (tmp_path / "policy").mkdir()
+    (tmp_path / "policy" / "heavy.yaml").write_text("# Heavier.\nname: paper\nbeta: 3.0\n")
+    assert main([*SIM, f"hydra.searchpath=['{tmp_path.as_uri()}']", "policy=heavy"]) == OK
+    assert ran[0].policy.beta == 3.0  # type: ignore[union-attr]
 
 
 def test_a_mapping_replaces_the_files_mapping(ran: list[RunConfig]) -> None:

@@ -12,7 +12,7 @@ import yaml
 from vertumnus.commandline.conf_folders import GROUPS
 from vertumnus.commandline.hydra_configs import composed, hydra_configs, plain_tree
 from vertumnus.commandline.listing import entries
-from vertumnus.commandline.overrides import job_words
+from vertumnus.commandline.overrides import for_hydra, job_words
 from vertumnus.config import RunConfig, to_run_config, validate
 from vertumnus.config.reading import key_paths
 from vertumnus.domain.prefill_time import PrefillTimeModel, attention_work
@@ -32,7 +32,7 @@ def config_of(*words: str) -> RunConfig:
     """Return the config that the command line *words* composes."""
     with hydra_configs() as loader:
         (job,) = job_words(words, loader, multirun=False)
-        return to_run_config(plain_tree(composed(job)))
+        return to_run_config(plain_tree(composed(for_hydra(job, loader))))
 
 
 def tree_of(*words: str) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from vertumnus.commandline.exit_codes import BAD_INPUT, FAILED, INTERRUPTED, INV
 from vertumnus.commandline.flags import Flags
 from vertumnus.commandline.hydra_configs import composed, hydra_configs, plain_tree
 from vertumnus.commandline.messages import report_problems
-from vertumnus.commandline.overrides import job_words
+from vertumnus.commandline.overrides import for_hydra, job_words
 from vertumnus.config import RunConfig, to_run_config
 from vertumnus.domain.errors import ConfigError
 
@@ -27,7 +27,7 @@ class Job(Struct, frozen=True):
     """One run of a command line."""
 
     words: tuple[str, ...]
-    """Its Hydra overrides."""
+    """Its overrides as typed, one value for each key."""
     config: RunConfig | None
     """None when the words do not make a valid config."""
     problems: tuple[str, ...] = ()
@@ -50,13 +50,13 @@ def run_command(flags: Flags) -> int:
     """Do what *flags* ask for and return the exit code. Raises ConfigError for a single job's problems."""
     with hydra_configs() as loader:
         _tell_replaced_files()
-        words = job_words(flags.overrides, loader, flags.multirun)
+        typed = job_words(flags.overrides, loader, flags.multirun)
+        composed_as = [for_hydra(words, loader) for words in typed]
         if flags.show_config:
-            print(
-                "---\n".join(OmegaConf.to_yaml(composed(job), resolve=flags.resolve) for job in words), end=""
-            )
+            documents = [OmegaConf.to_yaml(composed(words), resolve=flags.resolve) for words in composed_as]
+            print("---\n".join(documents), end="")
             return OK
-        jobs = [_prepared(job) for job in words]
+        jobs = [_prepared(*words) for words in zip(typed, composed_as, strict=True)]
     action = show_plan if flags.dry_run else execute
     return sweep(jobs, action) if flags.multirun else run_job(jobs[0], action).exit_code
 
@@ -110,11 +110,11 @@ def show_plan(config: RunConfig, words: Sequence[str], console: Console) -> Endi
     return Ending(OK, "planned")
 
 
-def _prepared(words: tuple[str, ...]) -> Job:
+def _prepared(typed: tuple[str, ...], composed_as: tuple[str, ...]) -> Job:
     try:
-        return Job(words, to_run_config(plain_tree(composed(words))))
+        return Job(typed, to_run_config(plain_tree(composed(composed_as))))
     except ConfigError as error:
-        return Job(words, None, error.problems)
+        return Job(typed, None, error.problems)
 
 
 def _tell_replaced_files() -> None:
@@ -160,4 +160,4 @@ def _print_closing_table(jobs: Sequence[Job], endings: Sequence[Ending]) -> None
 
 def _varied(job: Job, jobs: Sequence[Job]) -> str:
     """Return the overrides of *job* that some other job does not share."""
-    return " ".join(word.lstrip("+") for word in job.words if any(word not in other.words for other in jobs))
+    return " ".join(word for word in job.words if any(word not in other.words for other in jobs))

@@ -28,7 +28,7 @@ Options = Mapping[str, Sequence[str]]
 
 
 def job_words(words: Sequence[str], loader: ConfigLoader, multirun: bool) -> list[tuple[str, ...]]:
-    """Return the overrides of each job that *words* ask for: one, or with *multirun* a sweep's.
+    """Return the overrides of each job, as typed: of the only one, or with *multirun* of a sweep's.
 
     Raises ConfigError with every word that cannot be read or names no option of its group.
     """
@@ -36,11 +36,19 @@ def job_words(words: Sequence[str], loader: ConfigLoader, multirun: bool) -> lis
     if not multirun:
         _refuse_sweeps(parsed)
     jobs = list(product(*(_expanded(override) for override in parsed)))
-    options = group_options(loader, {override.key_or_group for override in parsed})
+    named = {override.key_or_group for override in parsed}
+    # options that lie on a further search path are Hydra's to find
+    options = {} if "hydra.searchpath" in named else group_options(loader, named)
     problems = [problem for job in jobs for word in job for problem in _option_problems(word, options)]
     if problems:
         raise ConfigError(*dict.fromkeys(problems))
-    return [(*_replaced_alternatives(job), *(_explicit(word, options) for word in job)) for job in jobs]
+    return jobs
+
+
+def for_hydra(words: Sequence[str], loader: ConfigLoader) -> tuple[str, ...]:
+    """Return a job's *words* as Hydra needs them to do what they mean."""
+    groups = loader.list_groups("")
+    return (*_replaced_alternatives(words), *(_explicit(word, groups) for word in words))
 
 
 def _parsed(words: Sequence[str], loader: ConfigLoader) -> list[Override]:
@@ -114,7 +122,7 @@ def _option_problems(word: str, options: Options) -> Iterator[str]:
             yield f"{group}={name}: no such {group}{did_you_mean(name, options[group])}"
 
 
-def _explicit(word: str, options: Options) -> str:
+def _explicit(word: str, groups: Sequence[str]) -> str:
     """Return *word* as Hydra needs it: experiments are added, values forced, other groups as they are."""
     override = OverridesParser.create().parse_override(word)
     if override.is_delete() or override.key_or_group.startswith("hydra."):
@@ -124,12 +132,13 @@ def _explicit(word: str, options: Options) -> str:
         return f"+{bare}"
     if override.key_or_group in GROUPS:
         return bare
-    if override.key_or_group in options or "/" in override.key_or_group or override.package:
+    if override.key_or_group in groups or "/" in override.key_or_group or override.package:
         return word
     return f"++{bare}"
 
 
 def _replaced_alternatives(words: Sequence[str]) -> tuple[str, ...]:
     """Return words that clear what the user's choice among ALTERNATIVES replaces."""
-    given = {word.lstrip("+~").partition("=")[0] for word in words}
-    return tuple(f"++{key}=null" for key in ALTERNATIVES if key not in given and given & set(ALTERNATIVES))
+    values = {key.lstrip("+~"): value for key, _, value in (word.partition("=") for word in words)}
+    chosen = any(values.get(key, "null") != "null" for key in ALTERNATIVES)
+    return tuple(f"++{key}=null" for key in ALTERNATIVES if chosen and key not in values)
