@@ -20,7 +20,7 @@ def test_reusable_by_hand(input_tokens: int, held_blocks: int, cached: int) -> N
 
 @given(lengths, blocks, held)
 def test_one_token_is_always_computed(length: int, block: int, held_blocks: int) -> None:
-    """P is whole blocks, at most what is held, and R = L - P >= 1; one block more would break one of these."""
+    """P is whole blocks, at most what is held, and R = L - P >= 1; one block more would break that."""
     cached = reusable_tokens(length, block, held_blocks)
     assert cached % block == 0
     assert 0 <= cached <= held_blocks * block

@@ -174,7 +174,7 @@ class Fleet:
         if self._pool.withdraw(request_id):
             self._leave(occupancy)
             self._end(request_id, "cancelled", 0, now)
-            self._after_room(self.workers[occupancy.worker], now)
+            self._after_decode(occupancy, now)
         elif occupancy.job_id is not None and occupancy.decode_rank is not None:
             self._jobs.append(StopJob(occupancy.job_id, occupancy.decode_rank))
 
@@ -321,9 +321,12 @@ class Fleet:
         self._return(occupancy, now, reason)
 
     def _after_decode(self, occupancy: Occupancy, now: Nanoseconds) -> None:
+        self._admit_waiting()
+        self._after_room(self.workers[occupancy.worker], now)
+
+    def _admit_waiting(self) -> None:
         for request_id, rank in self._pool.admit_waiting():
             self._submit_handoff(self._occupied[request_id], rank)
-        self._after_room(self.workers[occupancy.worker], now)
 
     # ---- losses ---------------------------------------------------------------------------------
 
@@ -339,6 +342,7 @@ class Fleet:
         for occupancy in [o for o in self._occupied.values() if o.worker == worker.group]:
             if occupancy.job_id is None and self._pool.withdraw(occupancy.request.request_id):
                 self._return(occupancy, now, reason)
+        self._admit_waiting()  # one that left the line may have kept smaller ones waiting
 
     def _lose_decode_rank(self, fact: DecodeRankLost) -> None:
         reason = f"decode rank {fact.rank} lost: {fact.reason}"
