@@ -272,6 +272,16 @@ def test_losing_the_worker_at_the_head_of_the_line_lets_the_next_one_in() -> Non
     assert [job.request_id for job in rig.told(HandoffJob)] == [0, 2]
 
 
+def test_the_first_token_is_told_once() -> None:
+    """A first token that the engine tells twice is one fact: the TTFT ends at the first of them."""
+    rig = FleetRig()
+    rig.place(a_request(0))
+    rig.finish_step()
+    rig.copy_done(0)
+    assert kinds(rig.first_token(0)) == ["FirstTokenEmitted"]
+    assert rig.first_token(0) == []
+
+
 # ---- cancel, at every stage -------------------------------------------------------------------------
 
 

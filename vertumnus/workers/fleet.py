@@ -285,7 +285,8 @@ class Fleet:
 
     def _first_token(self, outcome: FirstToken) -> None:
         occupancy = self._jobs_open.get(outcome.job_id)
-        if occupancy is not None:
+        if occupancy is not None and not occupancy.is_decoding:
+            occupancy.is_decoding = True
             self._facts.append(FirstTokenEmitted(outcome.at, occupancy.request.request_id, occupancy.attempt))
 
     def _decode_done(self, outcome: DecodeDone) -> None:

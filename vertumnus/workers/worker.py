@@ -32,6 +32,8 @@ class Occupancy(Struct, gc=False):
     decode_rank: Rank | None = None
     holds_blocks: bool = True
     is_handing_off: bool = False
+    is_decoding: bool = False
+    """Its first token was told."""
     is_cancelled: bool = False
 
 
