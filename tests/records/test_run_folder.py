@@ -5,7 +5,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from tests.support.recorded import BALANCED, a_history, a_run, a_run_under_way, a_ulid
+from tests.support.recorded import BALANCED, a_header, a_history, a_run, a_run_under_way, a_ulid
 from vertumnus.domain.errors import ConfigError
 from vertumnus.records.finish import salvage
 from vertumnus.records.provenance import RunStart, library_versions, run_start
@@ -15,7 +15,6 @@ from vertumnus.records.run_dir import RunDir, find_run, list_runs
 
 def kill(recorder: Recorder) -> None:
     """Do what the end of the process does to a run: close its log, write nothing."""
-    recorder.flush()
     recorder._log.close()
 
 
@@ -97,7 +96,7 @@ def test_a_killed_run_keeps_what_it_had(tmp_path: Path) -> None:
 
 def test_a_cut_log_is_salvaged_up_to_the_cut(tmp_path: Path) -> None:
     """A torn last frame costs its records, not the run."""
-    run, recorder = a_run_under_way(tmp_path, a_ulid(1), a_history(4))
+    run, recorder = a_run_under_way(tmp_path, a_ulid(1), a_history(4), a_header("live"))
     recorder.flush()
     for record in a_history(8)[28:]:
         recorder.record(*record)

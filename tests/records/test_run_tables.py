@@ -88,6 +88,19 @@ def test_equal_runs_give_equal_bytes_in_any_process(tmp_path: Path) -> None:
         assert (first.path / name).read_bytes() == (second.path / name).read_bytes(), name
 
 
+def test_flushing_leaves_simulated_logs_equal(tmp_path: Path) -> None:
+    """When somebody asks for a flush is a matter of wall time, and no trace of it stays."""
+    for number, flush_after in enumerate((1, 60)):
+        _, recorder = a_run_under_way(tmp_path, a_ulid(number), [])
+        for place, record in enumerate(a_history(12)):
+            recorder.record(*record)
+            if place % flush_after == 0:
+                recorder.flush()
+        recorder.finish("finished", BALANCED, wall_s=1.0)
+    first, second = (RunDir(tmp_path / a_ulid(number)) for number in range(2))
+    assert first.log.read_bytes() == second.log.read_bytes()
+
+
 @pytest.mark.parametrize("fatal", ["fsync", "replace"])
 def test_a_crash_while_writing_leaves_no_partial_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fatal: str

@@ -30,8 +30,13 @@ class Recorder:
         self._candidates += candidates
 
     def flush(self) -> None:
-        """Bring the log up to date on the disk's side; for live runs, every few seconds."""
-        self._log.flush()
+        """Write what is held back; for live runs, every few seconds.
+
+        In simulated time this does nothing: frames that end when a wall clock says so would make
+        equal runs differ in their bytes.
+        """
+        if self._header.backend == "live":
+            self._log.flush()
 
     def finish(
         self, status: RunStatus, books: Books | None, wall_s: float, failure: str | None = None

@@ -1,7 +1,9 @@
 """The end-of-run summary for people, drawn with Rich; plain text where there is no terminal."""
 
+import shlex
 import sys
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import Any, TextIO
 
 from rich import box
@@ -34,7 +36,7 @@ def print_summary(report: RunReport, console: Console) -> None:
     _print_verdict(run, console)
     place = report.runs_dir / str(run["run_id"])
     console.print(f"results: {place}", soft_wrap=True)
-    console.print(f'try: vertumnus sql "{_example(run)}"', soft_wrap=True)
+    console.print(f'try: vertumnus sql "{_example(run)}"{_elsewhere(report.runs_dir)}', soft_wrap=True)
 
 
 def grid(title: str, headings: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
@@ -142,6 +144,10 @@ def _example(run: dict[str, Any]) -> str:
         "SELECT cp_degree, count(*), quantile_cont(ttft_s, 0.9) FROM requests "
         f"WHERE run_id = '{run['run_id']}' GROUP BY cp_degree ORDER BY cp_degree"
     )
+
+
+def _elsewhere(runs_dir: Path) -> str:
+    return "" if runs_dir == Path("runs") else f" --runs-dir {shlex.quote(str(runs_dir))}"
 
 
 def _s(seconds: float | None) -> str:
