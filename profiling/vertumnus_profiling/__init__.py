@@ -1,0 +1,1 @@
+"""Measuring Vertumnus: benchmarks of its hot paths."""
