@@ -130,7 +130,7 @@ def covers(workers: Iterable[CpGroup], out_of_service: Iterable[Rank], gpus: int
 
 def _count_problems(counts: Mapping[int, int], lattice: Lattice) -> Iterator[str]:
     for degree, count in sorted(counts.items()):
-        if degree not in lattice.degrees:
+        if count != 0 and degree not in lattice.degrees:
             yield (
                 f"cluster.composition.{degree}: degree {degree} is not supported here; "
                 f"allowed: {list(lattice.degrees)} (cluster.degrees)"

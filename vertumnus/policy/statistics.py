@@ -46,9 +46,12 @@ class PrefixStatistics:
             before = after
 
     def note_unheld(self, keys: Sequence[BlockKey]) -> None:
-        """Remember blocks that lost their last holder, until their demand has faded."""
+        """Take blocks that lost their last holder: drop them, or wait until their demand has faded."""
         for key in keys:
-            self._await_fading(key)
+            if key in self.demand or self._index.has_children(key):
+                self._await_fading(key)
+            else:
+                self._index.drop(key)
 
     def scan(self) -> None:
         """Decay all demand, then drop the blocks that nobody holds and hardly anybody wants."""

@@ -7,6 +7,7 @@ from vertumnus.config import RunConfig
 from vertumnus.domain.errors import ConfigError
 from vertumnus.domain.request import blocks_for
 from vertumnus.domain.units import Tokens
+from vertumnus.policy.config import StaticPolicy
 from vertumnus.trace.arrivals import with_arrivals
 from vertumnus.trace.config import ArrivalConfig
 from vertumnus.trace.load import load_rows
@@ -60,6 +61,14 @@ def _unservable(config: RunConfig, rows: Sequence[TraceRow], block_tokens: Token
         yield (
             f"cluster.decode.tokens_per_rank: found {cluster.decode.tokens_per_rank}, must be at least "
             f"{sequence}, the longest prompt with its output"
+        )
+    policy = config.policy
+    if isinstance(policy, StaticPolicy) and policy.length_threshold >= longest.input_tokens:
+        shortest = min(row.input_tokens for row in rows)
+        yield (
+            f"policy.length_threshold: found {policy.length_threshold}, but prompts have {shortest} to "
+            f"{longest.input_tokens} tokens, so none would go to the largest degree; "
+            f"must be below {longest.input_tokens}"
         )
     if config.model is not None and sequence > config.model.max_position:
         yield (

@@ -31,6 +31,9 @@ class Demand:
     def __len__(self) -> int:
         return len(self._counters)
 
+    def __contains__(self, key: BlockKey) -> bool:
+        return key in self._counters
+
     def add_access(self, key: BlockKey, degree: int) -> None:
         """Count one reuse of the block at *degree* (Algorithm 1, line 2)."""
         self._touch(key, degree).access += 1.0

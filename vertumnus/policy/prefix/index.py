@@ -55,6 +55,10 @@ class PrefixIndex:
         """Return the node of *key*, or None."""
         return self._nodes.get(key)
 
+    def has_children(self, key: BlockKey) -> bool:
+        """Return whether a known block is the parent of another."""
+        return self._nodes[key].children > 0
+
     def match(self, keys: Sequence[BlockKey]) -> Match:
         """Walk a prompt's blocks from the root.
 
