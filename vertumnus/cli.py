@@ -94,4 +94,23 @@ def _runs(words: Sequence[str]) -> int:
     return runs(words)
 
 
-VERBS: Mapping[str, Verb] = {"ls": _ls, "report": _report, "sql": _sql, "runs": _runs}
+def _audit(words: Sequence[str]) -> int:
+    from vertumnus.commandline.auditing import audit
+
+    return audit(words)
+
+
+def _salvage(words: Sequence[str]) -> int:
+    from vertumnus.commandline.auditing import salvage
+
+    return salvage(words)
+
+
+VERBS: Mapping[str, Verb] = {
+    "ls": _ls,
+    "report": _report,
+    "sql": _sql,
+    "runs": _runs,
+    "audit": _audit,
+    "salvage": _salvage,
+}

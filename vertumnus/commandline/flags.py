@@ -26,6 +26,7 @@ flags: -m, --multirun   sweep over every key given as a,b,c
 
 verbs: ls [GROUP]       experiments, workloads, models, clusters, policies, ... with their purpose
        report, sql, runs  results; vertumnus VERB --help says more
+       audit, salvage  replay a run's log and check its books; make the tables of a killed run
 
 exit:  0 ok, 1 run failed, 2 bad input, 3 finished but INVALID, 130 interrupted
        VERTUMNUS_DEBUG=1 shows the traceback behind a message

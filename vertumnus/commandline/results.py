@@ -45,11 +45,17 @@ def runs(words: Sequence[str]) -> int:
     return OK
 
 
-def _parser(verb: str, says: str, forms: Sequence[str]) -> Parser:
+def run_parser(verb: str, says: str) -> Parser:
+    """Return the parser of a verb over stored runs."""
     parser = Parser(prog=f"vertumnus {verb}", description=says, allow_abbrev=False)
     parser.add_argument(
         "--runs-dir", type=Path, default=Path("runs"), help="where the runs lie; default runs"
     )
+    return parser
+
+
+def _parser(verb: str, says: str, forms: Sequence[str]) -> Parser:
+    parser = run_parser(verb, says)
     group = parser.add_mutually_exclusive_group()
     for form in forms:
         group.add_argument(f"--{form}", dest="form", action="store_const", const=form, default="text")

@@ -1,0 +1,54 @@
+"""The verbs that look after stored runs: ``audit``, ``salvage``."""
+
+import sys
+from collections.abc import Sequence
+
+from vertumnus.commandline.exit_codes import INVALID, OK
+from vertumnus.commandline.results import run_parser
+from vertumnus.domain.codec import to_json_line
+from vertumnus.records.finish import salvage as salvage_run
+from vertumnus.records.run_dir import find_run, list_runs
+from vertumnus.serving.replay import Difference
+
+
+def audit(words: Sequence[str]) -> int:
+    """``audit [RUN]``: replay a run's log twice and check the books at its end."""
+    parser = run_parser("audit", "Replay a run's log: the same decisions, and books that balance?")
+    parser.add_argument("run", nargs="?", default="latest", help="a run id, its first letters, or latest")
+    read = parser.parse_args(list(words))
+    from vertumnus.run.audit import audit_run  # here: it brings the whole core
+
+    run = find_run(read.runs_dir, read.run).run
+    found = audit_run(run)
+    print(f"run {run.run_id}: {found.records:,} records{', the end is cut off' if found.truncated else ''}")
+    print(f"facts through a fresh control plane: {_verdict(found.facts)}")
+    print(f"inputs through a fresh fleet and control plane: {_verdict(found.inputs)}")
+    print("books: " + ("; ".join(found.problems) or "balance"))
+    return OK if found.is_clean else INVALID
+
+
+def salvage(words: Sequence[str]) -> int:
+    """``salvage [RUN]``: make the tables of a run that was killed, from its log."""
+    parser = run_parser(
+        "salvage", "Make the tables of a killed run from its log; all of them if none is named."
+    )
+    parser.add_argument("run", nargs="?", help="a run id or its first letters")
+    read = parser.parse_args(list(words))
+    listings = list_runs(read.runs_dir) if read.run is None else [find_run(read.runs_dir, read.run)]
+    killed = [listing.run for listing in listings if read.run is not None or listing.status == "unfinished"]
+    for run in killed:
+        end = salvage_run(run)
+        print(f"run {run.run_id}: {end.status}, {end.verdict} ({'; '.join(end.reasons)})")
+    if not killed:
+        print(f"no killed run in {read.runs_dir}", file=sys.stderr)
+    return OK
+
+
+def _verdict(difference: Difference | None) -> str:
+    if difference is None:
+        return "the same"
+    recorded, replayed = (
+        "nothing" if record is None else to_json_line(record)
+        for record in (difference.recorded, difference.replayed)
+    )
+    return f"record {difference.place} differs; recorded {recorded}, replayed {replayed}"
