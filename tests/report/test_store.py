@@ -1,6 +1,7 @@
 """The catalog shows the ended runs, whichever they are, and reads nothing else."""
 
 import datetime
+import os
 from pathlib import Path
 
 import duckdb
@@ -152,3 +153,19 @@ def test_a_question_about_one_run_opens_no_other(tmp_path: Path) -> None:
     assert query(tmp_path, counted, run_id=a_ulid(1)).rows == [(3,)]
     with pytest.raises(ConfigError, match=r"requests\.parquet"):
         query(tmp_path, counted)
+
+
+def test_a_run_that_ends_while_the_catalog_is_written_is_not_lost(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An older list never stays in place of a newer one: after each replace it is looked at again."""
+    really_replace = os.replace
+
+    def late_run_first(source: Path, target: Path) -> None:
+        monkeypatch.undo()
+        a_run(tmp_path, a_ulid(1))
+        really_replace(source, target)
+
+    monkeypatch.setattr(os, "replace", late_run_first)
+    with duckdb.connect(str(rebuild_catalog(tmp_path)), read_only=True) as connection:
+        assert connection.execute("SELECT run_id FROM runs").fetchall() == [(a_ulid(1),)]
