@@ -113,10 +113,13 @@ class Bench:
 
 @pytest.fixture(scope="module", params=[1, 2, 4], ids=lambda degree: f"CP{degree}")
 def bench(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
     ranks = CpRanks(CONFIG, request.param, tmp_path_factory.mktemp("maps"))
     bench = Bench(ranks)
     yield bench
     ranks.close()
+    torch.set_num_threads(threads)
     print(f"\nC={request.param}: worst difference: {bench.worst_logit:.1e} logits, {bench.worst_kv:.1e} KV")
 
 

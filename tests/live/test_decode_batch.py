@@ -137,5 +137,5 @@ def test_what_does_not_fit_is_refused(change: dict[str, object], problem: str) -
         "output_tokens": 2,
     }
     with pytest.raises(ProtocolError, match=problem):
-        batch.admit(**{**arguments, **change})  # type: ignore[arg-type]
+        batch.admit(**{**arguments, **change})
     assert len(batch) == 1

@@ -6,7 +6,7 @@ from contextlib import suppress
 from datetime import timedelta
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 import torch.distributed as dist
@@ -97,7 +97,7 @@ class CpRanks:
         for rank in range(self.degree):
             self._answer(rank)
 
-    def _answer(self, rank: int) -> object:
+    def _answer(self, rank: int) -> Any:
         assert self._pipes[rank].poll(_ANSWER_S), f"rank {rank} does not answer"
         return self._pipes[rank].recv()
 
@@ -122,7 +122,7 @@ class CpRanks:
             return [self._solo.step(step, Solo())]
         for pipe in self._pipes:
             pipe.send((step.works, {key: ids.tolist() for key, ids in step.tokens.items()}))
-        return [self._answer(rank) for rank in range(self.degree)]  # type: ignore[misc]
+        return [self._answer(rank) for rank in range(self.degree)]
 
     def zero_key(self, slot: int, offset: int) -> None:
         """Zero the keys of one cached token at its owner."""
