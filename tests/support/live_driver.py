@@ -22,8 +22,10 @@ from vertumnus.live.engine import LiveEngine
 from vertumnus.live.plan import LivePlan, make_plan
 from vertumnus.workers.config import ClusterConfig, DecodeConfig
 
+MODEL = MODEL_PRESETS["nano"]
+SEED = 7
 BLOCK_TOKENS = 16
-BLOCKS_PER_RANK = 64
+BLOCKS_PER_RANK = 128
 PAIR, LEFT, RIGHT = CpGroup(0, 2), CpGroup(2, 1), CpGroup(3, 1)
 """The workers of `a_cluster`: one of degree 2, two of degree 1."""
 
@@ -44,7 +46,7 @@ def a_cluster(composition: Mapping[int, int] | None = None, decode_ranks: int = 
 def a_plan(cluster: ClusterConfig | None = None, **live: object) -> LivePlan:
     """A plan for the nano model with seeded weights."""
     settings = LiveConfig(device="cpu", **{"step_timeout_s": 20.0, "start_timeout_s": 90.0, **live})  # type: ignore[arg-type]
-    return make_plan(MODEL_PRESETS["nano"], settings, cluster or a_cluster(), BLOCK_TOKENS, seed=7)
+    return make_plan(MODEL, settings, cluster or a_cluster(), BLOCK_TOKENS, SEED)
 
 
 class Driver:
@@ -80,18 +82,24 @@ class Driver:
         input_tokens = len(self.prompts[request])
         slots = reused + self.slots(worker, input_tokens, first=len(reused))
         work = StepWork(request, 0, input_tokens, len(reused) * BLOCK_TOKENS, slots)
-        job = StepJob(self._job(), worker, epoch, (work,))
+        job = StepJob(self.new_job(), worker, epoch, (work,))
         self.engine.submit(job)
         return job
 
     def hand_off(self, step: StepJob, output_tokens: Tokens, decode_rank: Rank = 0) -> HandoffJob:
         """Submit the hand-off of a finished step's only request."""
         (work,) = step.works
+        return self.hand_off_work(step.worker, work, output_tokens, decode_rank)
+
+    def hand_off_work(
+        self, worker: CpGroup, work: StepWork, output_tokens: Tokens, decode_rank: Rank = 0
+    ) -> HandoffJob:
+        """Submit the hand-off of one request of a finished step."""
         job = HandoffJob(
-            self._job(),
+            self.new_job(),
             work.request_id,
             0,
-            step.worker,
+            worker,
             decode_rank,
             work.input_tokens,
             output_tokens,
@@ -142,7 +150,8 @@ class Driver:
     def _take_tokens(self, request: RequestId, tokens: tuple[int, ...]) -> None:
         self.tokens.setdefault(request, []).extend(tokens)
 
-    def _job(self) -> JobId:
+    def new_job(self) -> JobId:
+        """Return a job id that was not used before."""
         self._last_job += 1
         return self._last_job
 

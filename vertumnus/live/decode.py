@@ -11,7 +11,7 @@ import torch
 from vertumnus.domain.units import JobId, Tokens
 from vertumnus.live.control import ControlLink
 from vertumnus.live.decode_batch import DecodeBatch
-from vertumnus.live.groups import join_store
+from vertumnus.live.groups import brief, join_store
 from vertumnus.live.kv_store import KvLayout, join_blocks
 from vertumnus.live.messages import (
     Admit,
@@ -83,7 +83,7 @@ class DecodeRank:
             self._batch.admit(job_id, kv_LTW, admit.input_tokens, state_H, admit.output_tokens)
         except Exception as error:  # this sequence fails, the others go on; details to the log
             traceback.print_exc()
-            self._link.send(HandoffFailed(job_id, f"{type(error).__name__}: {error}"))
+            self._link.send(HandoffFailed(job_id, brief(error)))
             return
         self._made[job_id] = 0
         self._link.send(HandoffDone(job_id))

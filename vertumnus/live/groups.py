@@ -6,6 +6,7 @@ prefix of its own in the coordinator's store; a group that failed is dead, its s
 generation and so another prefix.
 """
 
+import re
 import socket
 from collections.abc import Iterable
 from datetime import timedelta
@@ -55,6 +56,13 @@ def make_group(
     group._set_default_backend(kind)
     group._register_backend(torch.device(device.type), kind, backend)
     return group
+
+
+def brief(error: Exception) -> str:
+    """Return what a backend's error says, without its source line and its advice."""
+    if not isinstance(error, RuntimeError):
+        return f"{type(error).__name__}: {error}"
+    return re.sub(r"^\[[^\]]*\] *", "", str(error)).partition(". This is typically")[0]
 
 
 class CpGroups:

@@ -55,10 +55,11 @@ def make_plan(
     """Settle a run's ranks, device and transport.
 
     Raises ConfigError with every problem: packages that are missing, a device or transport that this
-    machine cannot give, a composition that does not fit, too little memory for the KV stores.
+    machine cannot give, a composition that does not fit, no weights, too little memory for KV.
     """
     composition = cluster.initial_composition()
     require_packages()
+    _require_weights(live)
     device = _device(live, cluster.gpus + cluster.decode.ranks)
     plan = LivePlan(
         model=model,
@@ -85,6 +86,12 @@ def require_packages() -> None:
             f"backend: the live engine needs {', '.join(missing)}, not installed here; "
             "pip install 'vertumnus[live]', or choose backend=sim"
         )
+
+
+def _require_weights(live: LiveConfig) -> None:
+    """Raise ConfigError when there is nothing to read; each rank checks what it reads."""
+    if live.weights is not None and not any(Path(live.weights).glob("*.safetensors")):
+        raise ConfigError(f"backend.weights: no *.safetensors files in {live.weights}")
 
 
 def available_bytes() -> int | None:

@@ -12,7 +12,7 @@ from torch._C._distributed_c10d import Store
 
 from vertumnus.domain.errors import ProtocolError
 from vertumnus.live.control import ControlLink
-from vertumnus.live.groups import CpGroups, join_store
+from vertumnus.live.groups import CpGroups, brief, join_store
 from vertumnus.live.kv_store import KvLayout, KvStore, allocate
 from vertumnus.live.messages import Ping, Pong, Ready, Shutdown, Step, StepDone, StepFailed, Welcome
 from vertumnus.live.prefill import PrefillExecutor
@@ -60,7 +60,7 @@ class PrefillRank:
             return self._run(step)
         except Exception as error:  # told to the coordinator, which ends the step; details to the log
             traceback.print_exc()
-            return StepFailed(step.job_id, f"{type(error).__name__}: {error}")
+            return StepFailed(step.job_id, brief(error))
 
     def _run(self, step: Step) -> StepDone:
         if (step.worker, step.epoch) != (self._worker, self._epoch):

@@ -14,7 +14,7 @@ from typing import IO
 import torch
 
 from vertumnus.domain.errors import ConfigError
-from vertumnus.live.kv_store import KvLayout, KvStore
+from vertumnus.live.kv_store import KvLayout, KvStore, free_disk_bytes
 
 
 def nameless_file(directory: Path, size_bytes: int) -> IO[bytes]:
@@ -27,14 +27,10 @@ def nameless_file(directory: Path, size_bytes: int) -> IO[bytes]:
     except OSError as error:
         raise ConfigError(f"backend.shared_dir: cannot write in {directory}: {error.strerror}") from error
     try:
-        # reserved, not only sized: else a full disk would be a bus error in the middle of a step
-        os.posix_fallocate(file.fileno(), 0, size_bytes)
-    except OSError as error:
+        _reserve(file.fileno(), directory, size_bytes)
+    except BaseException:
         file.close()
-        raise ConfigError(
-            f"backend.shared_dir: {directory} has no room for a KV map of {size_bytes:,} bytes: "
-            f"{error.strerror}"
-        ) from error
+        raise
     return file
 
 
@@ -47,3 +43,18 @@ def map_store(fd: int, layout: KvLayout, slots: int, block_tokens: int, *, writa
         warnings.simplefilter("ignore", UserWarning)  # torch warns that a reader's map is read-only: it is
         storage = torch.frombuffer(pages, dtype=layout.dtype)
     return KvStore(layout, slots, block_tokens, storage)
+
+
+def _reserve(fd: int, directory: Path, size_bytes: int) -> None:
+    """Take the file's room now: a full disk would be a bus error in the middle of a step."""
+    available = free_disk_bytes(directory)
+    no_room = (
+        f"backend.shared_dir: {directory} has no room for a KV map of {size_bytes:,} bytes, "
+        f"{available:,} are free; fewer cluster.blocks_per_rank or another directory"
+    )
+    if size_bytes > available:
+        raise ConfigError(no_room)
+    try:
+        os.posix_fallocate(fd, 0, size_bytes)
+    except OSError as error:  # taken by another process meanwhile, or by a quota
+        raise ConfigError(f"{no_room} ({error.strerror})") from error

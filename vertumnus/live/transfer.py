@@ -19,7 +19,7 @@ from torch._C._distributed_c10d import Store
 
 from vertumnus.domain.units import JobId, Rank, SlotId
 from vertumnus.live.control import ControlLink
-from vertumnus.live.groups import make_group
+from vertumnus.live.groups import brief, make_group
 from vertumnus.live.kv_store import KvStore
 from vertumnus.live.messages import (
     PROTOCOL_VERSION,
@@ -118,7 +118,8 @@ class Sender:
         assert isinstance(order, Send)
         group = self._pairs.of(self._rank, order.decode_rank, order.generation, _PREFILL_END)
         blocks = [self._store.block(slot % self._blocks_per_rank) for slot in order.slots]
-        _wait_all([group.send([block], _DECODE_END, tag) for tag, block in enumerate(blocks)])
+        sends = [group.send([block], _DECODE_END, tag) for tag, block in enumerate(blocks)]
+        _wait_all(sends, f"to decode rank {order.decode_rank}")
         return None  # the receiving end says that it is done
 
 
@@ -148,17 +149,17 @@ class Receiver:
         """Receive the blocks of *order* and keep them. Raises RuntimeError when it breaks."""
         assert isinstance(order, Receive)
         blocks = [self._new_block() for _ in order.slots]
-        works: list[dist.Work] = []
-        for owner, generation in order.sends:
-            group = self._pairs.of(owner, self._rank, generation, _DECODE_END)
-            owned = [b for b, slot in zip(blocks, order.slots, strict=True) if self._owner(slot) == owner]
-            works += [group.recv([block], _PREFILL_END, tag) for tag, block in enumerate(owned)]
-        _wait_all(works)
+        works = [self._post(owner, generation, order, blocks) for owner, generation in order.sends]
+        for (owner, _), of_owner in zip(order.sends, works, strict=True):
+            _wait_all(of_owner, f"from prefill rank {owner}")
         self._arrived.put(order.job_id, blocks)
         return TransferDone(order.job_id)
 
-    def _owner(self, slot: SlotId) -> Rank:
-        return slot // self._blocks_per_rank
+    def _post(self, owner: Rank, generation: int, order: Receive, blocks: list[Tensor]) -> list[dist.Work]:
+        """Post the receives of one owner's blocks."""
+        group = self._pairs.of(owner, self._rank, generation, _DECODE_END)
+        owned = [b for b, s in zip(blocks, order.slots, strict=True) if s // self._blocks_per_rank == owner]
+        return [group.recv([block], _PREFILL_END, tag) for tag, block in enumerate(owned)]
 
 
 class TransferThread(threading.Thread):
@@ -195,15 +196,18 @@ class TransferThread(threading.Thread):
     def _serve(self, link: ControlLink, order: Send | Receive) -> None:
         try:
             answer = self._end.carry_out(order)
-        except RuntimeError as error:  # gloo's and NCCL's own; the pair's group is dead
-            link.send(TransferFailed(order.job_id, str(error)))
+        except RuntimeError as error:  # a group that did not come together is one, too
+            link.send(TransferFailed(order.job_id, brief(error)))
         else:
             if answer is not None:
                 link.send(answer)
 
 
-def _wait_all(works: Sequence[dist.Work]) -> None:
-    for work in works:
-        work.wait()
+def _wait_all(works: Sequence[dist.Work], direction: str) -> None:
+    try:
+        for work in works:
+            work.wait()
+    except RuntimeError as error:  # gloo's and NCCL's own
+        raise RuntimeError(f"{direction}: {brief(error)}") from error
     if torch.cuda.is_available():  # NCCL's wait only orders streams; the blocks must have moved
         torch.cuda.current_stream().synchronize()
