@@ -16,7 +16,7 @@ from vertumnus.domain.errors import ConfigError
 from vertumnus.domain.facts import RequestArrived, RequestEnded, Status
 from vertumnus.domain.request import Request
 from vertumnus.domain.units import SECOND
-from vertumnus.records.config import RecordsConfig
+from vertumnus.records.config import Measurement
 from vertumnus.records.folds import RunFolds
 from vertumnus.records.metrics import summarise
 from vertumnus.report import commands
@@ -25,7 +25,7 @@ from vertumnus.report.run_report import load_report, report_json
 from vertumnus.report.store import query
 from vertumnus.report.summary import console_for, print_summary
 
-HEADER = a_header(records=RecordsConfig(warmup_share=0.15, length_bounds=(64, 256)))
+HEADER = a_header(records=Measurement(warmup_share=0.15, length_bounds=(64, 256)))
 
 
 def a_mixed_history() -> list[Record]:

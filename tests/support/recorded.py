@@ -21,7 +21,7 @@ from vertumnus.domain.facts import (
 from vertumnus.domain.orders import Order, Prefill
 from vertumnus.domain.request import Request
 from vertumnus.domain.units import SECOND, Nanoseconds
-from vertumnus.records.config import RecordsConfig
+from vertumnus.records.config import Measurement
 from vertumnus.records.log import LogHeader
 from vertumnus.records.provenance import RunStart
 from vertumnus.records.recorder import Recorder
@@ -32,7 +32,7 @@ WORKERS = (CpGroup(0, 2), CpGroup(2, 1), CpGroup(3, 1))
 BALANCED = Books(ledger_ns=0, pinned_blocks=0, blocks_in_use=7, blocks_held=7)
 
 
-def a_header(backend: str = "sim", records: RecordsConfig | None = None) -> LogHeader:
+def a_header(backend: str = "sim", records: Measurement | None = None) -> LogHeader:
     """One degree-2 worker beside two degree-1 workers; metrics leave nothing out."""
     return LogHeader(
         code_version="1.2.3",
@@ -43,7 +43,7 @@ def a_header(backend: str = "sim", records: RecordsConfig | None = None) -> LogH
         block_tokens=BLOCK_TOKENS,
         seed=0,
         backend="live" if backend == "live" else "sim",
-        records=records or RecordsConfig(warmup_share=0.0, length_bounds=(64, 256), worker_sample_s=1.0),
+        records=records or Measurement(warmup_share=0.0, length_bounds=(64, 256), worker_sample_s=1.0),
     )
 
 

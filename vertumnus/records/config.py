@@ -1,6 +1,6 @@
 """What a run keeps beside its log, and which part of it counts."""
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from vertumnus.domain.units import Nanoseconds, RequestId, Tokens, to_ns
 
@@ -10,8 +10,6 @@ class RecordsConfig(Struct, frozen=True, forbid_unknown_fields=True):
 
     warmup_share: float = 0.15
     """Leading share of the requests, by arrival, that metrics leave out (sec. 8 of the evaluation)."""
-    length_bounds: tuple[Tokens, ...] = (8_192, 32_768)
-    """Input lengths at which a new length bucket starts, ascending, in tokens as the run sees them."""
     worker_sample_s: float = 1.0
     """Distance of the samples of the workers table on the run's clock [s]."""
     decision_share: float = 0.0
@@ -24,8 +22,6 @@ class RecordsConfig(Struct, frozen=True, forbid_unknown_fields=True):
             raise ValueError(f"decision_share must be in [0, 1], got {self.decision_share}")
         if not 0.0 < self.worker_sample_s < float("inf"):
             raise ValueError(f"worker_sample_s must be above 0, got {self.worker_sample_s}")
-        if list(self.length_bounds) != sorted({b for b in self.length_bounds if b > 1}):
-            raise ValueError(f"length_bounds must ascend from above 1, got {list(self.length_bounds)}")
 
     @property
     def worker_sample_ns(self) -> Nanoseconds:
@@ -40,6 +36,18 @@ class RecordsConfig(Struct, frozen=True, forbid_unknown_fields=True):
         """Return whether *request_id*'s candidates are kept: the same requests in every run."""
         # Knuth's multiplicative hash spreads dense ids evenly over 32 bits
         return request_id * 2_654_435_761 % 2**32 < self.decision_share * 2**32
+
+
+class Measurement(RecordsConfig, frozen=True, forbid_unknown_fields=True):
+    """The records' settings with the length buckets that the run's targets make."""
+
+    length_bounds: tuple[Tokens, ...] = ()
+    """Input lengths at which a new length bucket starts, ascending, in tokens as the run sees them."""
+
+    @classmethod
+    def of(cls, config: RecordsConfig, length_bounds: tuple[Tokens, ...]) -> "Measurement":
+        """Return *config* with these buckets."""
+        return cls(**structs.asdict(config), length_bounds=length_bounds)
 
     def length_bucket(self, input_tokens: Tokens) -> str:
         """Return the name of the bucket that a prompt of *input_tokens* falls in."""

@@ -24,7 +24,7 @@ from vertumnus.domain.codec import SCHEMA_VERSION, Body, Record, decode_batch, e
 from vertumnus.domain.errors import ConfigError, VertumnusError
 from vertumnus.domain.profile import ModelProfile
 from vertumnus.domain.units import Tokens
-from vertumnus.records.config import RecordsConfig
+from vertumnus.records.config import Measurement
 
 MAGIC = b"vertumnus log\n"
 BATCH_RECORDS = 512
@@ -47,7 +47,7 @@ class LogHeader(Struct, frozen=True, kw_only=True):
     block_tokens: Tokens
     seed: int
     backend: Literal["sim", "live"]
-    records: RecordsConfig = RecordsConfig()
+    records: Measurement = Measurement()
 
 
 class LogWriteError(VertumnusError):

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from vertumnus.domain.units import SECOND, Nanoseconds, Tokens, to_seconds
-from vertumnus.records.config import RecordsConfig
+from vertumnus.records.config import Measurement
 from vertumnus.records.request_record import RequestRecord
 
 
@@ -70,7 +70,7 @@ class Metrics(Struct, frozen=True, kw_only=True):
     buckets: tuple[Bucket, ...]
 
 
-def summarise(records: Sequence[RequestRecord], config: RecordsConfig) -> Metrics:
+def summarise(records: Sequence[RequestRecord], config: Measurement) -> Metrics:
     """Return the numbers of a run from its *records*, which are in order of arrival."""
     warmup = config.warmup_requests(len(records))
     measured = records[warmup:]
@@ -162,7 +162,7 @@ def _attainment(
     return _share(_sum(r.input_tokens for r in judged if met(r)), _sum(r.input_tokens for r in judged))
 
 
-def _buckets(records: Iterable[RequestRecord], config: RecordsConfig) -> tuple[Bucket, ...]:
+def _buckets(records: Iterable[RequestRecord], config: Measurement) -> tuple[Bucket, ...]:
     """Return the buckets that have requests, by length."""
     members: dict[str, list[RequestRecord]] = {}
     for record in sorted(records, key=lambda record: record.input_tokens):

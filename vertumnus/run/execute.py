@@ -10,6 +10,7 @@ from rich.console import Console
 from vertumnus.config import RunConfig
 from vertumnus.domain.errors import VertumnusError
 from vertumnus.report.run_report import load_report
+from vertumnus.report.store import rebuild_catalog
 from vertumnus.report.summary import console_for, print_summary
 from vertumnus.run.interrupts import one_interrupt
 from vertumnus.run.session import Recorded
@@ -32,6 +33,7 @@ def execute(config: RunConfig, overrides: Sequence[str], console: Console) -> Ou
     """
     with one_interrupt():
         recorded = _run(config, overrides, console)
+        rebuild_catalog(Path(config.runs_dir))
         print_summary(load_report(Path(config.runs_dir), recorded.run.run_id), console_for())
         if recorded.failure is not None:
             _tell_failure(recorded.failure, console)

@@ -17,7 +17,7 @@ from vertumnus.domain.request import Request
 from vertumnus.domain.units import Tokens
 from vertumnus.live.config import LiveConfig
 from vertumnus.policy.placement import Decision
-from vertumnus.records.config import RecordsConfig
+from vertumnus.records.config import Measurement, RecordsConfig
 from vertumnus.records.log import LogHeader
 from vertumnus.records.provenance import run_start
 from vertumnus.records.recorder import Recorder
@@ -141,11 +141,11 @@ def _header(session: Session) -> LogHeader:
         block_tokens=session.block_tokens,
         seed=config.seed,
         backend="live" if isinstance(config.backend, LiveConfig) else "sim",
-        records=_records_config(config),
+        records=_measurement(config),
     )
 
 
-def _records_config(config: RunConfig) -> RecordsConfig:
+def _measurement(config: RunConfig) -> Measurement:
     """Return the records config with the length buckets of the targets, as the scaled trace sees them."""
     bounds = config.slo.bounds(config.workload.token_scale)
-    return msgspec.structs.replace(config.records, length_bounds=tuple(b for b in bounds if b is not None))
+    return Measurement.of(config.records, tuple(bound for bound in bounds if bound is not None))
