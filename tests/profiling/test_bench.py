@@ -9,7 +9,7 @@ import pytest
 from vertumnus.domain.errors import ConfigError
 from vertumnus_profiling.bench import __main__ as bench
 from vertumnus_profiling.bench import catalogue
-from vertumnus_profiling.bench.machine import CpuTicks, Machine, busy_share, parse_ticks
+from vertumnus_profiling.bench.machine import CpuTicks, busy_share, load_warning, parse_ticks
 from vertumnus_profiling.bench.matching import SetIndex
 from vertumnus_profiling.bench.measure import (
     Result,
@@ -112,6 +112,7 @@ def test_the_command_shows_and_writes_the_same_results(
     assert names == ["ledger/request", "index/install", "index/evict"]
     assert document["machine"]["cores"] >= 1
     assert document["skipped"] == []
+    assert 0 <= (document["others_while_measuring"] or 0.0) <= 1  # null when no tick has passed
     lines = capsys.readouterr().out.splitlines()
     assert [line.split()[0] for line in lines[-3:]] == names
 
@@ -185,13 +186,12 @@ def test_cpu_ticks_count_idle_and_waiting_apart_and_guests_once() -> None:
     assert ticks == CpuTicks(60, 200)
     assert busy_share(ticks, CpuTicks(90, 300)) == 0.3
     assert busy_share(ticks, ticks) is None
+    assert busy_share(ticks, CpuTicks(59, 201)) == 0.0
     assert busy_share(None, ticks) is None
 
 
 @pytest.mark.parametrize(("share", "warns"), [(0.2, False), (0.21, True), (None, False)])
 def test_a_busy_machine_is_warned_about(share: float | None, warns: bool) -> None:
     """Above a fifth of the cores in other hands the reader is told."""
-    machine = Machine(cpu_model="x", cores=4, versions={}, git_revision=None, others_at_start=share)
-    assert (machine.warning is not None) == warns
-    if machine.warning:
-        assert "21% of the 4 cores" in machine.warning
+    expected = "others use 21% of the 4 cores: expect long times and a wide spread"
+    assert load_warning(share, cores=4) == (expected if warns else None)

@@ -13,7 +13,7 @@ from vertumnus.commandline.messages import report_problems
 from vertumnus.domain.errors import ConfigError
 from vertumnus.records.atomic import write_whole
 from vertumnus_profiling.bench.catalogue import BENCHMARKS, run, select
-from vertumnus_profiling.bench.machine import Machine, look_at_machine
+from vertumnus_profiling.bench.machine import LoadWatch, Machine, load_warning, look_at_machine
 from vertumnus_profiling.bench.measure import Result, Settings, Skipped
 from vertumnus_profiling.bench.show import Table, heading
 
@@ -63,17 +63,24 @@ def _bench(options: argparse.Namespace) -> int:
     _check_files(options, names)
     machine = look_at_machine(WATCH_S)
     print(heading(machine), flush=True)
-    if machine.warning:
-        print(f"warning: {machine.warning}", file=sys.stderr)
+    _warn(machine.others_at_start, machine.cores)
     outcomes: list[Result | Skipped] = []
-    table = Table(sys.stdout)
+    table, watch = Table(sys.stdout), LoadWatch()
     with tempfile.TemporaryDirectory(prefix="vertumnus-bench-") as scratch:
         for outcome in run(names, _settings(options, Path(scratch))):
             table.show(outcome)
             outcomes.append(outcome)
+    others = watch.others()
+    _warn(others, machine.cores)
     if options.json:
-        write_whole(options.json, lambda file: file.write(to_json(machine, outcomes)))
+        write_whole(options.json, lambda file: file.write(to_json(machine, others, outcomes)))
     return OK
+
+
+def _warn(others: float | None, cores: int) -> None:
+    warning = load_warning(others, cores)
+    if warning:
+        print(f"warning: {warning}", file=sys.stderr)
 
 
 def _settings(options: argparse.Namespace, scratch: Path) -> Settings:
@@ -96,10 +103,11 @@ def _check_files(options: argparse.Namespace, names: Sequence[str]) -> None:
         raise ConfigError(*problems)
 
 
-def to_json(machine: Machine, outcomes: Sequence[Result | Skipped]) -> bytes:
-    """Return machine, results and what was skipped as indented JSON."""
+def to_json(machine: Machine, others: float | None, outcomes: Sequence[Result | Skipped]) -> bytes:
+    """Return machine, load of *others* while measuring, results and what was skipped as indented JSON."""
     document = {
         "machine": machine,
+        "others_while_measuring": others,
         "results": [outcome for outcome in outcomes if isinstance(outcome, Result)],
         "skipped": [outcome for outcome in outcomes if isinstance(outcome, Skipped)],
     }

@@ -26,43 +26,54 @@ class Machine(Struct, frozen=True, kw_only=True):
     others_at_start: float | None
     """Share of all cores that other processes used just before; None where the system does not tell."""
 
-    @property
-    def warning(self) -> str | None:
-        """What to say about the load at the start; None when it is low."""
-        if self.others_at_start is None or self.others_at_start <= BUSY_SHARE:
-            return None
-        return (
-            f"others use {self.others_at_start:.0%} of the {self.cores} cores: "
-            "expect times that are too long; the ratios suffer less"
-        )
-
 
 class CpuTicks(NamedTuple):
     """Time that all cores together have spent since boot, in clock ticks."""
 
     busy: int
+    """By other processes than this one and the children that it has waited for."""
     total: int
+
+
+class LoadWatch:
+    """The share of the cores that others use from now on."""
+
+    def __init__(self) -> None:
+        self._before = cpu_ticks()
+
+    def others(self) -> float | None:
+        """Return their mean share so far; None where the system does not tell."""
+        return busy_share(self._before, cpu_ticks())
 
 
 def look_at_machine(watch_s: float) -> Machine:
     """Describe this machine after watching its load for *watch_s* seconds."""
-    before = cpu_ticks()
+    watch = LoadWatch()
     time.sleep(watch_s)
     return Machine(
         cpu_model=cpu_model(),
         cores=os.cpu_count() or 1,
         versions=library_versions(),
         git_revision=git_revision(),
-        others_at_start=busy_share(before, cpu_ticks()),
+        others_at_start=watch.others(),
     )
 
 
+def load_warning(others: float | None, cores: int) -> str | None:
+    """Return what to say when *others* use a large share of the cores; None when they do not."""
+    if others is None or others <= BUSY_SHARE:
+        return None
+    return f"others use {others:.0%} of the {cores} cores: expect long times and a wide spread"
+
+
 def cpu_ticks() -> CpuTicks | None:
-    """Return the kernel's account of all cores; None where it keeps none that we know."""
+    """Return the kernel's account of all cores, ours taken off; None where it keeps none that we know."""
     try:
-        return parse_ticks(_STAT.read_text())
+        ticks = parse_ticks(_STAT.read_text())
     except OSError:
         return None
+    own = sum(os.times()[:4]) * os.sysconf("SC_CLK_TCK")
+    return CpuTicks(ticks.busy - round(own), ticks.total)
 
 
 def parse_ticks(stat: str) -> CpuTicks:
@@ -73,7 +84,7 @@ def parse_ticks(stat: str) -> CpuTicks:
 
 
 def busy_share(before: CpuTicks | None, after: CpuTicks | None) -> float | None:
-    """Return the share of all cores in use between two looks; None when no tick has passed."""
+    """Return the share of all cores in use between two looks, at least 0; None when no tick has passed."""
     if before is None or after is None or after.total <= before.total:
         return None
-    return (after.busy - before.busy) / (after.total - before.total)
+    return max(0.0, (after.busy - before.busy) / (after.total - before.total))
