@@ -39,9 +39,20 @@ def test_late_deliveries_do_not_add_up() -> None:
         agenda.schedule(timer(number), number * period_ns)
     now = 0
     for number in range(10_000):
-        now += agenda.wait_ns(now) or 0
+        now += agenda.wait_ns(now, 10 * period_ns)
         assert now == number * period_ns
         assert agenda.take(now + late_ns) == timer(number)
+    agenda.close()
+
+
+def test_what_is_due_is_not_waited_for() -> None:
+    """The wait is that to the next due time, nothing when it has come, the longest when there is none."""
+    agenda = Agenda()
+    assert agenda.wait_ns(0, 200) == 200
+    agenda.schedule(timer(0), 50)
+    assert [agenda.wait_ns(now, 200) for now in (0, 49, 50, 51)] == [50, 1, 0, 0]
+    agenda.schedule(timer(1), 20)
+    assert agenda.wait_ns(0, 10) == 10
     agenda.close()
 
 

@@ -51,9 +51,9 @@ class Agenda:
             self._hush()  # before the look, not after it: a fact posted in between would be slept over
         return self._posted.popleft() if self._posted else None
 
-    def wait_ns(self, now: Nanoseconds) -> Nanoseconds | None:
-        """Return how long nothing is due [ns]; None when nothing is scheduled."""
-        return max(0, self._heap[0][0] - now) if self._heap else None
+    def wait_ns(self, now: Nanoseconds, longest_ns: Nanoseconds) -> Nanoseconds:
+        """Return how long nothing scheduled is due, *longest_ns* at most [ns]."""
+        return max(0, min(longest_ns, self._heap[0][0] - now)) if self._heap else longest_ns
 
     def close(self) -> None:
         """Give the sockets back; safe to call twice."""

@@ -47,7 +47,8 @@ TokenSink: TypeAlias = Callable[[RequestId, tuple[int, ...]], None]
 _UNDELIVERED: Nanoseconds = 0
 """Stands in ``at`` until the moment of delivery."""
 
-_IDLE_WAIT_NS = SECOND
+_LONGEST_WAIT_NS = SECOND // 5
+"""Heartbeats, and where the system cannot wait on a process its end, go unnoticed no longer than this."""
 
 
 class LiveEngine:
@@ -132,7 +133,7 @@ class LiveEngine:
                 return replace(told, at=self.now())
             if not self._agenda and not self._is_awaiting:
                 return None
-            self._pool.wait((self._agenda.wait_ns(self.now()) or _IDLE_WAIT_NS) / SECOND)
+            self._pool.wait(self._agenda.wait_ns(self.now(), _LONGEST_WAIT_NS) / SECOND)
             for event in self._pool.events():
                 self._take(event)
 

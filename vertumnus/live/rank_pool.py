@@ -42,8 +42,8 @@ INCARNATION = 0
 
 FIRST_EPOCH: Epoch = 0
 
-_POLL_S = 0.2
-"""How long heartbeats, and where the system cannot wait on a process its end, may go unnoticed [s]."""
+_LOOK_S = 0.2
+"""How long the end of a process may go unnoticed where the system cannot wait on one [s]."""
 
 _LEAVE_S = 2.0
 """How long ranks have to leave on their own at the end [s]."""
@@ -116,8 +116,8 @@ class RankPool:
         return peer in self._processes
 
     def wait(self, seconds: float) -> None:
-        """Wait until something may have happened, *seconds* at most."""
-        self._poller.poll(max(0, int(1_000 * min(seconds, _POLL_S))))
+        """Wait until something may have happened, *seconds* at most, whole milliseconds of them."""
+        self._poller.poll(int(1_000 * seconds))
 
     def events(self) -> list[Event]:
         """Return what has happened since the last call, without waiting."""
@@ -187,7 +187,7 @@ class RankPool:
             left_s = deadline_s - time.monotonic()
             if left_s <= 0:
                 raise StartError(self._who_is_missing(missing, registered))
-            self.wait(left_s)
+            self.wait(min(left_s, _LOOK_S))
             for event in self.events():
                 if isinstance(event, Lost):
                     raise _start_failure(event)
