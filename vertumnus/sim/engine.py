@@ -36,7 +36,8 @@ class SimEngine:
         return self._now
 
     def schedule(self, fact: InputFact, at_ns: Nanoseconds) -> None:
-        """Deliver *fact* at *at_ns*; a fact made for another time is told with the true one."""
+        """Deliver *fact* at *at_ns*, or now when that has passed, with the true time in ``at``."""
+        at_ns = max(at_ns, self._now)
         self._push(fact if fact.at == at_ns else replace(fact, at=at_ns), at_ns)
 
     def submit(self, job: AnyJob) -> None:
