@@ -1,12 +1,13 @@
 """Small things to test with; every argument has a default."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from vertumnus.domain.prefill_time import Coefficients, PrefillTimeModel
 from vertumnus.domain.profile import ModelProfile
 from vertumnus.domain.request import Request
 from vertumnus.policy.config import CacheConfig, PaperPolicy, PolicyConfig
 from vertumnus.policy.control_plane import ControlPlane
+from vertumnus.policy.placement import Decision
 from vertumnus.workers.config import ClusterConfig, DecodeConfig
 
 BLOCK_TOKENS = 16
@@ -77,7 +78,10 @@ def a_cluster(
 
 
 def a_control_plane(
-    cluster: ClusterConfig | None = None, policy: PolicyConfig | None = None, cache: CacheConfig | None = None
+    cluster: ClusterConfig | None = None,
+    policy: PolicyConfig | None = None,
+    cache: CacheConfig | None = None,
+    observe: Callable[[Decision], None] | None = None,
 ) -> ControlPlane:
     """A control plane of *cluster* over the profile's times."""
     cluster = cluster or a_cluster()
@@ -89,6 +93,7 @@ def a_control_plane(
         block_tokens=BLOCK_TOKENS,
         blocks_per_rank=cluster.blocks_per_rank,
         max_attempts=cluster.max_attempts,
+        observe=observe,
     )
 
 
