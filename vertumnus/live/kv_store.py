@@ -17,10 +17,10 @@ from torch import Tensor
 
 from vertumnus.domain.errors import ConfigError
 from vertumnus.live.config import ModelConfig
+from vertumnus.live.machine import available_memory_bytes
 from vertumnus.live.weights import DTYPES
 
 _MEMORY_FILES = Path("/dev/shm")
-_MEMORY_STATE = Path("/proc/meminfo")
 _SPARE = 1.25
 """/dev/shm is taken when it is this much larger than needed: others on the host use it, too."""
 
@@ -138,9 +138,4 @@ def free_memory_bytes(device: torch.device) -> int:
     """Return the memory of *device* that a new tensor may take [bytes]."""
     if device.type == "cuda":
         return torch.cuda.mem_get_info(device)[0]
-    if _MEMORY_STATE.is_file():
-        for line in _MEMORY_STATE.read_text().splitlines():
-            if line.startswith("MemAvailable:"):
-                return int(line.split()[1]) * 1024
-    # elsewhere than on Linux only the machine's size is known
-    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    return available_memory_bytes()
