@@ -76,7 +76,7 @@ class Rig:
 @settings(max_examples=60, deadline=None)
 @given(shapes, st.integers(0, 10_000))
 def test_books_balance_under_failures(lengths, seed) -> None:
-    """Steps and hand-offs fail, clients cancel, ranks die: each request ends once and all books close at 0."""
+    """Steps and hand-offs fail, clients cancel, ranks die: each request ends once, all books close at 0."""
     rig = Rig(seed, step_error=0.03, handoff_error=0.1, cancel=0.2)
     random = Random(seed)
     if random.random() < 0.5:
