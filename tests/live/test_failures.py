@@ -10,11 +10,12 @@ import pytest
 
 from tests.support.greedy import differs_from_hf
 from tests.support.live_driver import Driver, a_cluster, a_plan, running
-from tests.support.rank_processes import ranks_started_by, wait_for_end
+from tests.support.rank_processes import freeze, ranks_started_by, wait_for_end
 from vertumnus.domain.cluster import CpGroup
 from vertumnus.domain.errors import ConfigError
-from vertumnus.domain.facts import DecodeRankLost, RankLost
+from vertumnus.domain.facts import DecodeRankLost, RankLost, TimerFired
 from vertumnus.domain.jobs import FirstToken, JobError
+from vertumnus.domain.units import SECOND
 from vertumnus.live import launch
 from vertumnus.live.launch import StartError
 
@@ -67,7 +68,7 @@ def test_rank_killed_in_a_step() -> None:
         finished = driver.step(PAIR, driver.prompt(50))
         driver.finish_step(finished)
         victim = driver.engine.pids[1]
-        os.kill(victim, signal.SIGSTOP)  # so that its peer surely waits for it in the collective
+        freeze(victim)  # so that its peer surely waits for it in the collective
         step = driver.step(PAIR, driver.prompt(50))
         os.kill(victim, signal.SIGKILL)
         lost = await_loss(driver)
@@ -103,10 +104,10 @@ def test_decode_rank_killed() -> None:
 
 def test_frozen_ranks_are_found_and_killed() -> None:
     """A SIGSTOP in a step, and one without work, both count as losses after the limits; none is left."""
-    with running(a_plan(a_cluster({1: 2}), step_timeout_s=1.5)) as driver:
+    with running(a_plan(a_cluster({1: 2}), step_timeout_s=2.0)) as driver:
         in_step, idle, decoding = driver.engine.pids
         for pid in (in_step, idle):
-            os.kill(pid, signal.SIGSTOP)
+            freeze(pid)
         step = driver.step(SOLO_0, driver.prompt(30))
         reasons = {lost.rank: lost.reason for lost in (await_loss(driver), await_loss(driver))}
         assert "no answer to its step" in reasons[0]
@@ -117,13 +118,35 @@ def test_frozen_ranks_are_found_and_killed() -> None:
             wait_for_end(pid)
 
 
+def test_broken_groups_are_replaced() -> None:
+    """A rank that was frozen for a while breaks a step and a transfer; the next ones meet anew."""
+    with running(a_plan(a_cluster({2: 1}), transport="pairwise", step_timeout_s=2.0)) as driver:
+        kept = driver.step(PAIR, driver.prompt(100))
+        driver.finish_step(kept)
+        frozen = driver.engine.pids[1]
+        freeze(frozen)
+        step = driver.step(PAIR, driver.prompt(50))
+        handoff = driver.hand_off(kept, 4)
+        assert "from prefill rank 1: " in error_of(driver, handoff.job_id)
+        # the peer's wait began as early as this transfer's, and the frozen rank has twice as long
+        wake_up = driver.engine.now() + SECOND // 2
+        driver.engine.schedule(TimerFired(0, "wake up", wake_up), wake_up)
+        driver.until(lambda fact: isinstance(fact, TimerFired))
+        os.kill(frozen, signal.SIGCONT)
+        assert "rank 0: " in error_of(driver, step.job_id)
+        output = driver.finish(driver.hand_off(kept, 4))
+        assert differs_from_hf(output, driver.prompts[kept.works[0].request_id]) is None
+        assert serves(driver, PAIR)
+        assert losses(driver) == []
+
+
 def test_owner_killed_while_its_blocks_move() -> None:
     """A hand-off by messages fails when an owner dies; the pairs of other owners go on."""
     with running(a_plan(a_cluster({1: 2}), transport="pairwise")) as driver:
         step = driver.step(SOLO_0, driver.prompt(100))
         driver.finish_step(step)
         victim = driver.engine.pids[0]
-        os.kill(victim, signal.SIGSTOP)  # so that its blocks surely have not left
+        freeze(victim)  # so that its blocks surely have not left
         handoff = driver.hand_off(step, 4)
         os.kill(victim, signal.SIGKILL)
         assert "prefill rank 0" in error_of(driver, handoff.job_id)
@@ -175,7 +198,7 @@ def test_rank_that_cannot_start_is_quoted(monkeypatch: pytest.MonkeyPatch) -> No
     script = "import sys; print('no such luck', file=sys.stderr); sys.exit(3)"
     monkeypatch.setattr(launch, "_command", lambda *_: [sys.executable, "-c", script])
     with (
-        pytest.raises(StartError, match=r"prefill rank \d ended .*exited with status 3[^$]*no such luck"),
+        pytest.raises(StartError, match=r"rank 0 ended .*exited with status 3[^$]*no such luck"),
         running(a_plan(a_cluster({1: 1}))),
     ):
         pass

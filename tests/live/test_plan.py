@@ -30,7 +30,7 @@ def test_cpu_plan_shares_memory() -> None:
 
 def test_memory_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
     """The message says what the stores need and what there is."""
-    monkeypatch.setattr(planning, "available_bytes", lambda: 257 << 20)
+    monkeypatch.setattr(planning, "available_memory_bytes", lambda: 257 << 20)
     with pytest.raises(ConfigError, match=r"8 MiB \(prefill\) \+ 4 MiB \(decode\) .* 257 MiB of memory"):
         planned(device="cpu")
 

@@ -1,7 +1,8 @@
-"""Finds the processes of live ranks, and waits for their end without polling."""
+"""Finds the processes of live ranks, freezes them, and waits for their end without polling."""
 
 import os
 import select
+import signal
 from pathlib import Path
 
 END_S = 30.0
@@ -11,6 +12,13 @@ def ranks_started_by(parent_pid: int) -> list[int]:
     """Return the ids of ranks that process *parent_pid* started and that have not ended."""
     wanted = ["vertumnus.live.rank", "--parent", str(parent_pid)]
     return [pid for pid in _processes() if all(word in _command_line(pid) for word in wanted)]
+
+
+def freeze(pid: int) -> None:
+    """Stop a child process and return once it has stopped: a busy machine may take its time."""
+    os.kill(pid, signal.SIGSTOP)
+    _, status = os.waitpid(pid, os.WUNTRACED)
+    assert os.WIFSTOPPED(status), f"process {pid} ended instead"
 
 
 def wait_for_end(pid: int) -> None:

@@ -83,6 +83,8 @@ class LiveEngine:
     def start(self) -> None:
         """Start all ranks and wait until they are ready.
 
+        Call it from a thread that lives as long as the run: on Linux ranks die with the thread that
+        started them.
         Raises ConfigError for the user's mistakes, StartError for the rest. Call `close` even then.
         """
         self._pool.start()

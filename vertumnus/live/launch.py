@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import IO
 
 from vertumnus.domain.errors import VertumnusError
@@ -143,4 +144,7 @@ def _environment(run: str) -> dict[str, str]:
 
 
 def _pidfd(pid: int) -> int | None:
-    return os.pidfd_open(pid) if sys.platform == "linux" else None
+    if sys.platform == "linux":
+        with suppress(OSError):  # some containers forbid it
+            return os.pidfd_open(pid)
+    return None

@@ -1,4 +1,7 @@
-"""How busy this machine is with work that is not ours: measured times mean little when it is."""
+"""What this machine has left: memory for KV, and cores that others do not use.
+
+Times measured beside other work mean little, so a calibration looks at both before it believes itself.
+"""
 
 import os
 import time
@@ -23,6 +26,16 @@ def usable_cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
+def available_memory_bytes() -> int:
+    """Return the memory that new processes may still take [bytes].
+
+    The smaller of what the kernel calls available and what is left of the container's limit; where
+    neither is told, all of the machine's.
+    """
+    found = [size for size in (_kernel_bytes_left(), _container_bytes_left()) if size is not None]
+    return min(found, default=os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
+
+
 def read_cpu(pids: Iterable[int]) -> CpuReading | None:
     """Return a reading that counts *pids* as ours; None where the kernel tells nothing."""
     try:
@@ -40,6 +53,24 @@ def others_share(before: CpuReading | None, after: CpuReading | None, cores: int
         return None
     others_s = (after.all_s - before.all_s) - (after.ours_s - before.ours_s)
     return max(0.0, others_s / (cores * (after.at_s - before.at_s)))
+
+
+def _kernel_bytes_left() -> int | None:
+    try:
+        lines = Path("/proc/meminfo").read_text().splitlines()
+    except OSError:
+        return None
+    sizes = (line.split()[1] for line in lines if line.startswith("MemAvailable:"))
+    return next((int(kibibytes) << 10 for kibibytes in sizes), None)
+
+
+def _container_bytes_left() -> int | None:
+    folder = Path("/sys/fs/cgroup")
+    try:
+        limit, used = (folder / "memory.max").read_text(), (folder / "memory.current").read_text()
+    except OSError:
+        return None
+    return None if limit.strip() == "max" else max(0, int(limit) - int(used))
 
 
 def _process_ticks(pid: int) -> int:

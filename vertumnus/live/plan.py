@@ -10,6 +10,7 @@ from vertumnus.domain.cluster import CpGroup, Lattice
 from vertumnus.domain.errors import ConfigError
 from vertumnus.domain.units import Rank, Tokens
 from vertumnus.live.config import LiveConfig, ModelConfig
+from vertumnus.live.machine import available_memory_bytes
 from vertumnus.workers.config import ClusterConfig
 
 RESERVE_BYTES = 256 << 20
@@ -94,30 +95,6 @@ def _require_weights(live: LiveConfig) -> None:
         raise ConfigError(f"backend.weights: no *.safetensors files in {live.weights}")
 
 
-def available_bytes() -> int | None:
-    """Return the memory that new processes may still take [bytes]; None where that is not told.
-
-    The smaller of what the kernel calls available and what is left of the container's limit.
-    """
-    try:
-        lines = Path("/proc/meminfo").read_text().splitlines()
-    except OSError:
-        return None
-    fields = dict(line.split(":", 1) for line in lines)
-    free = int(fields["MemAvailable"].split()[0]) << 10
-    left = _cgroup_bytes_left()
-    return free if left is None else min(free, left)
-
-
-def _cgroup_bytes_left() -> int | None:
-    folder = Path("/sys/fs/cgroup")
-    try:
-        limit, used = (folder / "memory.max").read_text(), (folder / "memory.current").read_text()
-    except OSError:
-        return None
-    return None if limit.strip() == "max" else int(limit) - int(used)
-
-
 def _device(live: LiveConfig, ranks: int) -> Literal["cpu", "cuda"]:
     if live.device == "cpu":
         return "cpu"
@@ -151,8 +128,8 @@ def _require_memory(plan: LivePlan) -> None:
         return  # each rank's own device answers for that at start
     prefill = plan.lattice.gpus * plan.store_bytes
     decode = plan.decode_ranks * plan.decode_tokens * plan.model.kv_bytes_per_token
-    available = available_bytes()
-    if available is not None and prefill + decode + RESERVE_BYTES > available:
+    available = available_memory_bytes()
+    if prefill + decode + RESERVE_BYTES > available:
         raise ConfigError(
             f"cluster.blocks_per_rank, cluster.decode.tokens_per_rank: the KV stores need "
             f"{_mib(prefill)} (prefill) + {_mib(decode)} (decode) + {_mib(RESERVE_BYTES)} of working room, "

@@ -6,8 +6,6 @@ What arrives is told as events, in order; a rank that is gone is told once, afte
 import secrets
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack
-from pathlib import Path
 from typing import IO, NamedTuple, TypeAlias
 
 import zmq
@@ -35,7 +33,7 @@ from vertumnus.live.messages import (
     Welcome,
 )
 from vertumnus.live.plan import LivePlan
-from vertumnus.live.shared_map import nameless_file
+from vertumnus.live.shared_map import nameless_files
 
 INCARNATION = 0
 """Of every rank: this version does not start lost ranks again."""
@@ -157,15 +155,9 @@ class RankPool:
     def _make_maps(self) -> list[IO[bytes]]:
         if self._plan.transport != "shared":
             return []
-        total = self._plan.store_bytes * self._plan.lattice.gpus
-        directory: Path = shared_directory(self._plan.live.shared_dir, total)
-        with ExitStack() as undo:
-            maps = [
-                undo.enter_context(nameless_file(directory, self._plan.store_bytes))
-                for _ in range(self._plan.lattice.gpus)
-            ]
-            undo.pop_all()
-        return maps
+        ranks, size_bytes = self._plan.lattice.gpus, self._plan.store_bytes
+        directory = shared_directory(self._plan.live.shared_dir, ranks * size_bytes)
+        return nameless_files(ranks, directory, size_bytes)
 
     def _fds_of(self, peer: Peer) -> tuple[int, ...]:
         """Return the maps that *peer* may open: its own, or all of them on a decode rank."""

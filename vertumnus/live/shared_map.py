@@ -8,6 +8,7 @@ import mmap
 import os
 import tempfile
 import warnings
+from contextlib import ExitStack
 from pathlib import Path
 from typing import IO
 
@@ -32,6 +33,14 @@ def nameless_file(directory: Path, size_bytes: int) -> IO[bytes]:
         file.close()
         raise
     return file
+
+
+def nameless_files(count: int, directory: Path, size_bytes: int) -> list[IO[bytes]]:
+    """Return *count* of them, or none. Raises ConfigError when the directory cannot hold all."""
+    with ExitStack() as undo:
+        files = [undo.enter_context(nameless_file(directory, size_bytes)) for _ in range(count)]
+        undo.pop_all()
+    return files
 
 
 def map_store(fd: int, layout: KvLayout, slots: int, block_tokens: int, *, writable: bool) -> KvStore:
