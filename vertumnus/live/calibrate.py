@@ -15,7 +15,7 @@ import torch
 from vertumnus.domain.prefill_time import PrefillTimeModel
 from vertumnus.domain.profile import ModelProfile
 from vertumnus.domain.units import SECOND, Tokens
-from vertumnus.live.bench import Bench, Point, StepTiming, TailTiming, points_of
+from vertumnus.live.bench import DECODE_TOKENS, Bench, Point, StepTiming, TailTiming, points_of
 from vertumnus.live.engine import LiveEngine
 from vertumnus.live.fit import Fit, TimedPrefill, fit_prefill_time
 from vertumnus.live.machine import others_share, read_cpu, usable_cores
@@ -46,7 +46,7 @@ class Calibration(NamedTuple):
         return degree * self.cpu.predict(degree, uncached, cached) / SECOND
 
 
-class _Round(NamedTuple):
+class Round(NamedTuple):
     """Everything measured once."""
 
     steps: list[StepTiming]
@@ -66,10 +66,10 @@ def calibrate(engine: LiveEngine) -> Calibration:
         rounds = _measure(engine, points)
     finally:
         engine.prompts, engine.on_tokens = lookup, sink
-    return _conclude(engine.plan, points, rounds)
+    return conclude(engine.plan, points, rounds)
 
 
-def _measure(engine: LiveEngine, points: Sequence[Point]) -> list[_Round]:
+def _measure(engine: LiveEngine, points: Sequence[Point]) -> list[Round]:
     """Return as many quiet rounds as configured and the disturbed ones between; fewer when slow."""
     bench = Bench(engine, max(point.uncached + point.cached for point in points))
     started, rounds, quiet = time.monotonic(), [_round(engine, bench, points)], 0
@@ -79,12 +79,12 @@ def _measure(engine: LiveEngine, points: Sequence[Point]) -> list[_Round]:
     return rounds
 
 
-def _round(engine: LiveEngine, bench: Bench, points: Sequence[Point]) -> _Round:
+def _round(engine: LiveEngine, bench: Bench, points: Sequence[Point]) -> Round:
     pids = [os.getpid(), *engine.pids]
     before = read_cpu(pids)
     steps = [bench.time_step(point) for point in points]
     tails = [bench.time_tail(points[0].worker, tokens) for tokens in _tail_lengths(points)]
-    return _Round(steps, tails, others_share(before, read_cpu(pids), usable_cores()))
+    return Round(steps, tails, others_share(before, read_cpu(pids), usable_cores()))
 
 
 def _tail_lengths(points: Sequence[Point]) -> list[Tokens]:
@@ -93,7 +93,8 @@ def _tail_lengths(points: Sequence[Point]) -> list[Tokens]:
     return sorted({min(lengths), max(lengths)})
 
 
-def _conclude(plan: LivePlan, points: Sequence[Point], rounds: Sequence[_Round]) -> Calibration:
+def conclude(plan: LivePlan, points: Sequence[Point], rounds: Sequence[Round]) -> Calibration:
+    """Return what *rounds* over *points* say: the fastest time of each counts."""
     timings = list(zip(*(one.steps for one in rounds), strict=True))
     fit = _fit(points, [min(timing.wall_s for timing in of_point) for of_point in timings])
     cpu = _fit(points, [min(timing.cpu_per_rank_s for timing in of_point) for of_point in timings])
@@ -119,8 +120,10 @@ def _fit(points: Sequence[Point], seconds: Sequence[float]) -> Fit:
 
 
 def _fastest(tails: Sequence[TailTiming]) -> TailTiming:
-    handoff_s, decode_step_s = (min(column) for column in list(zip(*tails, strict=True))[1:])
-    return TailTiming(tails[0].input_tokens, handoff_s, decode_step_s)
+    # each from the job on: the time between two answers is short when the first of them was seen late
+    return TailTiming(
+        tails[0].input_tokens, min(tail.handoff_s for tail in tails), min(tail.whole_s for tail in tails)
+    )
 
 
 def _profile(plan: LivePlan, fit: Fit, tails: Sequence[TailTiming], provenance: str) -> ModelProfile:
@@ -135,7 +138,7 @@ def _profile(plan: LivePlan, fit: Fit, tails: Sequence[TailTiming], provenance: 
         prefill=fit.coefficients,
         handoff_base_s=max(0.0, shortest.handoff_s - per_token_s * shortest.input_tokens),
         handoff_per_token_s=per_token_s,
-        decode_step_s=sum(tail.decode_step_s for tail in tails) / len(tails),
+        decode_step_s=sum(tail.whole_s - tail.handoff_s for tail in tails) / len(tails) / DECODE_TOKENS,
         kv_bytes_per_token=plan.model.kv_bytes_per_token,
     )
 
