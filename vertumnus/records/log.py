@@ -164,16 +164,34 @@ def read_log(path: Path) -> ReadLog:
 
     Raises ConfigError when there is no file, it is no log, or one of another schema.
     """
-    try:
-        file = path.open("rb")
-    except OSError as error:
-        raise ConfigError(f"{path}: cannot read the log: {error.strerror}") from error
-    try:
-        header = _read_header(path, file)
-    except BaseException:
-        file.close()
-        raise
+    header, file = _opened(path)
     return ReadLog(header, LogRecords(file))
+
+
+class GrowingLog:
+    """A log that may still be written, read as far as it is whole."""
+
+    def __init__(self, path: Path) -> None:
+        """Open the log at *path*; raises ConfigError as `read_log` does."""
+        # unbuffered: what is read of a torn frame must not outlive the writer's second try at it
+        self.header, self._file = _opened(path, buffering=0)
+
+    def next_batch(self) -> list[Record] | None:
+        """Return the next batch of records; None while it is not whole, and then it can be asked again.
+
+        Raises msgspec.MsgspecError when a whole batch holds what is no record of this schema.
+        """
+        place = self._file.tell()
+        try:
+            payload = _read_frame(self._file)
+        except _BadFrame:
+            self._file.seek(place)
+            return None
+        return None if payload is None else decode_batch(payload)
+
+    def close(self) -> None:
+        """Close the file; safe to call twice."""
+        self._file.close()
 
 
 def is_locked(path: Path) -> bool:
@@ -186,6 +204,19 @@ def is_locked(path: Path) -> bool:
     except OSError:
         return False
     return False
+
+
+def _opened(path: Path, buffering: int = -1) -> tuple[LogHeader, BinaryIO]:
+    """Return the header of the log at *path* and the file, which stands at its first batch."""
+    try:
+        file = path.open("rb", buffering)
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot read the log: {error.strerror}") from error
+    try:
+        return _read_header(path, file), file
+    except BaseException:
+        file.close()
+        raise
 
 
 class _BadFrame(Exception):

@@ -3,12 +3,10 @@
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from vertumnus.config import to_run_config
 from vertumnus.domain.codec import Record
-from vertumnus.domain.errors import ConfigError
-from vertumnus.records.log import LogHeader, read_log
+from vertumnus.records.log import read_log
 from vertumnus.records.run_dir import RunDir
-from vertumnus.run.pool import Pool, build_pool
+from vertumnus.run.pool import pool_of
 from vertumnus.serving.replay import Difference, replay_facts, replay_inputs
 
 
@@ -32,23 +30,15 @@ class Audit(NamedTuple):
 
 
 def audit_run(run: RunDir) -> Audit:
-    """Replay the log of *run* twice. Raises ConfigError when it has no readable log."""
+    """Replay the log of *run* twice. Raises ConfigError when it has no log that this version can replay."""
     header, records = read_log(run.log)
     counted = _Counted(records)
-    facts = replay_facts(counted, _fresh(header).control)
+    facts = replay_facts(counted, pool_of(header).control)
     for _ in counted:  # to the end, whatever was found
         pass
-    pool = _fresh(header)
+    pool = pool_of(header)
     inputs = replay_inputs(read_log(run.log).records, pool.fleet, pool.control)
     return Audit(counted.records, records.truncated, facts, inputs, pool.books().problems)
-
-
-def _fresh(header: LogHeader) -> Pool:
-    try:
-        config = to_run_config(header.config)
-    except ConfigError as error:
-        raise ConfigError("the log's config is not one of this version:", *error.problems) from error
-    return build_pool(config, header.profile.prefill_time(), header.block_tokens)
 
 
 class _Counted(Iterator[Record]):

@@ -3,12 +3,13 @@
 from collections.abc import Callable
 from typing import NamedTuple
 
-from vertumnus.config import RunConfig
-from vertumnus.domain.errors import InvariantError
+from vertumnus.config import RunConfig, to_run_config
+from vertumnus.domain.errors import ConfigError, InvariantError
 from vertumnus.domain.prefill_time import PrefillTimeModel
 from vertumnus.domain.units import Tokens
 from vertumnus.policy.control_plane import ControlPlane
 from vertumnus.policy.placement import Decision
+from vertumnus.records.log import LogHeader
 from vertumnus.records.verdict import Books
 from vertumnus.workers.fleet import Fleet
 
@@ -53,6 +54,18 @@ def build_pool(
         observe=observe,
     )
     return Pool(Fleet(cluster, block_tokens), control)
+
+
+def pool_of(header: LogHeader) -> Pool:
+    """Build the pool of a log as it was before its first event.
+
+    Raises ConfigError when the log's config is not one that this version understands.
+    """
+    try:
+        config = to_run_config(header.config)
+    except ConfigError as error:
+        raise ConfigError("the log's config is not one of this version:", *error.problems) from error
+    return build_pool(config, header.profile.prefill_time(), header.block_tokens)
 
 
 def _found(audit: Callable[[], None]) -> list[str]:

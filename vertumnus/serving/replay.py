@@ -4,7 +4,7 @@ Two replays, both exact: recorded facts through a fresh control plane must give 
 recorded inputs through a fresh fleet and control plane must give every recorded fact and order.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple, cast
 
 from vertumnus.domain.codec import INPUT, ORDER, Body, Record
@@ -48,14 +48,23 @@ def replay_inputs(records: Iterable[Record], fleet: Fleet, control: ControlPlane
     A log whose end was cut off in the middle of an event replays without a difference up to there.
     """
     comparison = _Comparison(iter(records))
-    loop = Loop(_Nothing(), fleet, control, comparison.record)
-    loop.start()
+    loop = redo(fleet, control, comparison.record)
     while comparison.difference is None:
         event = comparison.next_input()
         if event is None:
             break
         loop.take(event)
     return comparison.difference
+
+
+def redo(fleet: Fleet, control: ControlPlane, record: Callable[[int, Body], object]) -> Loop:
+    """Return a loop, started, whose events are a log's inputs, given to its ``take`` one by one.
+
+    Between two of them *fleet* and *control* are what they were in the run at that point.
+    """
+    loop = Loop(_Nothing(), fleet, control, record)
+    loop.start()
+    return loop
 
 
 class _Comparison:
