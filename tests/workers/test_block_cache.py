@@ -171,12 +171,12 @@ def test_the_least_recently_used_leaf_goes_first() -> None:
 
 
 def test_a_touch_saves_a_path_from_eviction() -> None:
-    """Of two idle prompts the one that was touched stays whole."""
+    """Of two idle prompts the one that was not touched goes first, and then the other leaf first."""
     cache = BlockCache(CpGroup(0, 1), 4)
     hold(cache, (1, 2))
     hold(cache, (5, 6))
     cache.touch((1, 2))
-    assert cache.reserve(0, 2).evicted == (Evicted(0, (6, 5)),)
+    assert cache.reserve(0, 3).evicted == (Evicted(0, (6, 5, 2)),)
 
 
 def test_a_pin_counts() -> None:

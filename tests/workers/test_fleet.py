@@ -208,6 +208,19 @@ def test_a_batch_shares_a_step() -> None:
     assert [job.request_id for job in rig.told(HandoffJob)] == [0, 1, 2]
 
 
+def test_a_batch_tells_what_each_of_its_requests_evicted() -> None:
+    """Two prompts of two blocks in one step push out the four idle blocks of their worker."""
+    rig = FleetRig(a_cluster(blocks_per_rank=4, handoff_share=1.0, step_tokens=64))
+    rig.place(a_request(0, input_tokens=64, block_keys=KEYS))
+    for number in (1, 2):
+        rig.place(a_request(number, input_tokens=32))
+    rig.finish_step()
+    rig.hand_off(0)
+    started = rig.told(StepStarted)[-1]
+    assert [item.request_id for item in started.items] == [1, 2]
+    assert [key for _, keys in started.evicted for key in keys] == [4, 3, 2, 1]
+
+
 # ---- hand-off share ---------------------------------------------------------------------------------
 
 
@@ -232,6 +245,16 @@ def test_a_share_that_is_just_reached_does_not_stall() -> None:
     assert kinds(rig.finish_step()) == ["StepFinished", "WorkerStalled"]
 
 
+def test_the_share_is_of_all_ranks_of_the_worker() -> None:
+    """A quarter of the degree-2 worker's 32 blocks is 8: two hand-offs of 3 do not stall it."""
+    rig = FleetRig(a_cluster(blocks_per_rank=16))
+    for number in range(2):
+        rig.place(a_request(number, input_tokens=40), PAIR)
+        rig.finish_step(PAIR)
+    assert rig.worker(PAIR).handoff_blocks == 6
+    assert rig.told(WorkerStalled) == []
+
+
 # ---- decode side ------------------------------------------------------------------------------------
 
 
@@ -245,6 +268,16 @@ def test_the_next_in_line_is_handed_off_when_a_sequence_ends() -> None:
     assert [job.request_id for job in rig.told(HandoffJob)] == [0]
     rig.hand_off(0)
     assert [job.request_id for job in rig.told(HandoffJob)] == [0, 1]
+
+
+def test_a_decode_rank_must_have_room_for_the_output_too() -> None:
+    """Two sequences of 40 + 20 tokens do not fit 100 together, although their prompts do."""
+    decode = DecodeConfig(ranks=1, slots_per_rank=9, tokens_per_rank=100)
+    rig = FleetRig(a_cluster(decode=decode))
+    for number, worker in enumerate((LEFT, RIGHT)):
+        rig.place(a_request(number, output_tokens=20), worker)
+        rig.finish_step(worker)
+    assert [job.request_id for job in rig.told(HandoffJob)] == [0]
 
 
 def a_line_behind_a_large_sequence() -> FleetRig:

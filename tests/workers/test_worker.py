@@ -90,6 +90,26 @@ def test_only_uncached_tokens_count() -> None:
     assert step(worker, 48) == [1, 2]
 
 
+def test_the_cached_part_of_the_first_request_leaves_its_tokens_to_others() -> None:
+    """A hit of 64 of 72 tokens takes 8 of the 48, so a prompt of 40 fits beside it."""
+    prefix = (1, 2, 3, 4)
+    worker = a_worker(a_request(0, input_tokens=64, block_keys=prefix))
+    step(worker)
+    enqueue(worker, a_request(1, input_tokens=72, block_keys=prefix))
+    enqueue(worker, a_request(2, input_tokens=40))
+    assert step(worker, 48) == [1, 2]
+
+
+def test_a_partial_hit_continues_the_round_of_the_ranks() -> None:
+    """Behind one cached block, block 1 is on the second rank: the regular layout, which needs no words."""
+    worker = a_worker(a_request(0, input_tokens=16, block_keys=(1,)))
+    step(worker)
+    enqueue(worker, a_request(1, input_tokens=50, block_keys=(1, 2, 3)))
+    (occupancy,) = take(worker)
+    assert [slot // 16 for slot in occupancy.slots] == [2, 3, 2, 3]
+    assert worker.settle(occupancy) is None
+
+
 def test_a_block_is_not_computed_twice_in_a_step() -> None:
     """Requests that share an uncached block run in two steps, the second one with the hit (D5)."""
     worker = a_worker(
