@@ -55,8 +55,7 @@ def run_live(config: RunConfig, backend: LiveConfig, overrides: Sequence[str], c
         engine.prompts = {prompt.request.request_id: prompt.tokens for prompt in prompts}.__getitem__
         requests = [prompt.request for prompt in prompts]
         session = Session(config, overrides, measured.profile, stream.block_tokens, requests)
-        engine.start_clock()
-        return serve_recorded(session, engine, console)
+        return serve_recorded(session, engine, console, engine.start_clock)
     finally:
         engine.close()
 

@@ -51,8 +51,12 @@ class Recorded(NamedTuple):
     failure: BaseException | None
 
 
-def serve_recorded(session: Session, engine: Engine, console: Console) -> Recorded:
+def serve_recorded(
+    session: Session, engine: Engine, console: Console, start_clock: Callable[[], None] | None = None
+) -> Recorded:
     """Serve the session's requests on *engine* and leave a whole run folder behind.
+
+    *start_clock* is called when nothing is left to do before the first request.
 
     An interrupt or an error ends the run early; what was recorded until then is kept, with the
     status "interrupted" or "failed". Raises ConfigError when the folder cannot be made, LogWriteError
@@ -65,6 +69,8 @@ def serve_recorded(session: Session, engine: Engine, console: Console) -> Record
     recorder = Recorder(run, header)
     observe = _sampling(header.records, recorder)
     pool = build_pool(config, session.profile.prefill_time(), session.block_tokens, observe)
+    if start_clock is not None:
+        start_clock()
     started = perf_counter()
     failure = _serve(session, engine, pool, recorder, console)
     end = recorder.finish(_status(failure), pool.books(), perf_counter() - started, _line(failure))
