@@ -96,12 +96,38 @@ class StepFailed(Fact, frozen=True, gc=False, array_like=True, tag=True):
     reason: str
 
 
+class WorkerDrained(Fact, frozen=True, gc=False, array_like=True, tag=True):
+    """A draining worker runs no step and hands nothing off: its ranks are at a boundary (sec. 6.2)."""
+
+    worker: CpGroup
+
+
+class EpochAdopted(Fact, frozen=True, gc=False, array_like=True, tag=True):
+    """One rank runs the new geometry; its worker is schedulable after the last of its ranks (sec. 8)."""
+
+    rank: Rank
+    epoch: Epoch
+    worker: CpGroup
+    """The group that the rank now belongs to."""
+
+
+class WorkerFormed(Fact, frozen=True, gc=False, array_like=True, tag=True):
+    """Every rank of a new worker adopted its epoch; its cache index is that of its ranks' blocks."""
+
+    worker: CpGroup
+    epoch: Epoch
+    evicted: tuple[Evicted, ...]
+    """Second copies of blocks that two of its ranks held."""
+
+
 class RequestsReturned(Fact, frozen=True, gc=False, array_like=True, tag=True):
     """Requests that their worker will not serve; each needs a new placement or an end."""
 
     worker: CpGroup
     request_ids: tuple[RequestId, ...]
     reason: str
+    is_failure: bool = True
+    """Whether this counts as an attempt; a redirect from a draining worker does not."""
 
 
 class HandoffFinished(Fact, frozen=True, gc=False, array_like=True, tag=True):
@@ -166,6 +192,16 @@ class WorkerResumed(Fact, frozen=True, gc=False, array_like=True, tag=True):
     worker: CpGroup
 
 
+class OperatorActed(Fact, frozen=True, gc=False, array_like=True, tag=True):
+    """A person, or a program in a person's place, wants the pool changed; an Answer follows."""
+
+    action_id: int
+    who: str
+    action: Literal["split", "merge"]
+    workers: tuple[CpGroup, ...]
+    """The one to split, or the two to merge."""
+
+
 class TimerFired(Fact, frozen=True, gc=False, array_like=True, tag=True):
     """A timer that the control plane set; windows count from ``due_ns``, not from ``at``."""
 
@@ -173,13 +209,18 @@ class TimerFired(Fact, frozen=True, gc=False, array_like=True, tag=True):
     due_ns: Nanoseconds
 
 
-InputFact: TypeAlias = RequestArrived | RequestCancelled | RankLost | DecodeRankLost | TimerFired
+InputFact: TypeAlias = (
+    RequestArrived | RequestCancelled | RankLost | DecodeRankLost | OperatorActed | TimerFired
+)
 """Told by the world through the engine."""
 
 DerivedFact: TypeAlias = (
     StepStarted
     | StepFinished
     | StepFailed
+    | WorkerDrained
+    | EpochAdopted
+    | WorkerFormed
     | RequestsReturned
     | HandoffFinished
     | HandoffFailed

@@ -53,6 +53,14 @@ class HandoffJob(Job, frozen=True, gc=False, array_like=True, tag=True):
     slots: tuple[SlotId, ...]
 
 
+class AdoptJob(Job, frozen=True, gc=False, array_like=True, tag=True):
+    """Tell one rank its new group and epoch, behind every step before; answered by Adopted or JobError."""
+
+    rank: Rank
+    worker: CpGroup
+    epoch: Epoch
+
+
 class StopJob(Job, frozen=True, gc=False, array_like=True, tag=True):
     """Abandon the decoding of job *job_id*; answered by that job's DecodeDone or JobError."""
 
@@ -86,11 +94,15 @@ class DecodeDone(Outcome, frozen=True, gc=False, array_like=True, tag=True):
     output_tokens: Tokens
 
 
+class Adopted(Outcome, frozen=True, gc=False, array_like=True, tag=True):
+    """The rank runs the epoch that its AdoptJob named."""
+
+
 class JobError(Outcome, frozen=True, gc=False, array_like=True, tag=True):
     """The job ended without a result."""
 
     reason: str
 
 
-AnyJob: TypeAlias = StepJob | HandoffJob | StopJob
-AnyOutcome: TypeAlias = StepDone | HandoffDone | FirstToken | DecodeDone | JobError
+AnyJob: TypeAlias = StepJob | HandoffJob | AdoptJob | StopJob
+AnyOutcome: TypeAlias = StepDone | HandoffDone | FirstToken | DecodeDone | Adopted | JobError

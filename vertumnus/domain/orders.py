@@ -5,7 +5,7 @@ from typing import Literal, TypeAlias
 from msgspec import Struct
 
 from vertumnus.domain.cluster import CpGroup
-from vertumnus.domain.units import Nanoseconds, RequestId, Tokens
+from vertumnus.domain.units import Epoch, Nanoseconds, RequestId, Tokens
 
 
 class Order(Struct, frozen=True, gc=False, array_like=True, tag=True):
@@ -44,6 +44,44 @@ class Reject(Order, frozen=True, gc=False, array_like=True, tag=True):
     retry_after_s: float | None = None
 
 
+class Drain(Order, frozen=True, gc=False, array_like=True, tag=True):
+    """Start no new step at a worker and return its queue; told finished by WorkerDrained (sec. 6.2)."""
+
+    worker: CpGroup
+
+
+class Reopen(Order, frozen=True, gc=False, array_like=True, tag=True):
+    """Let a worker start steps: one that was draining, or one that was just formed."""
+
+    worker: CpGroup
+
+
+class AdoptEpoch(Order, frozen=True, gc=False, array_like=True, tag=True):
+    """Send the versioned control record to every rank of the drained workers' successors (sec. 8)."""
+
+    workers: tuple[CpGroup, ...]
+    epoch: Epoch
+
+
+class CloseTransition(Order, frozen=True, gc=False, array_like=True, tag=True):
+    """A change of composition is over; when it failed closed, *workers* stay out of service."""
+
+    epoch: Epoch
+    kind: Literal["split", "merge"]
+    sources: tuple[CpGroup, ...]
+    targets: tuple[CpGroup, ...]
+    outcome: Literal["committed", "reopened", "failed"]
+    reason: str
+
+
+class Answer(Order, frozen=True, gc=False, array_like=True, tag=True):
+    """What became of an operator's wish."""
+
+    action_id: int
+    accepted: bool
+    reason: str
+
+
 class SetTimer(Order, frozen=True, gc=False, array_like=True, tag=True):
     """Ask for TimerFired(name, at_ns) at *at_ns*."""
 
@@ -51,4 +89,6 @@ class SetTimer(Order, frozen=True, gc=False, array_like=True, tag=True):
     at_ns: Nanoseconds
 
 
-AnyOrder: TypeAlias = Prefill | Cancel | Reject | SetTimer
+AnyOrder: TypeAlias = (
+    Prefill | Cancel | Reject | Drain | Reopen | AdoptEpoch | CloseTransition | Answer | SetTimer
+)

@@ -21,6 +21,22 @@ class Ledger:
         """Predicted time of the step that runs, and when it started."""
         self._reserved: dict[RequestId, tuple[int, Nanoseconds]] = {}
 
+    def recompose(self, workers: Sequence[CpGroup]) -> None:
+        """Take a new order of *workers*; those that are no longer among them must be settled.
+
+        Raises InvariantError when one of them still has work reserved.
+        """
+        for worker, place in self._place_of.items():
+            if worker not in workers and self._outstanding[place] != 0:
+                raise InvariantError(f"worker {worker} leaves with {self._outstanding[place]} ns reserved")
+        old = self._place_of
+        outstanding = [self._outstanding[old[w]] if w in old else 0 for w in workers]
+        running = [self._running[old[w]] if w in old else (0, 0) for w in workers]
+        moved = {place: workers.index(worker) for worker, place in old.items() if worker in workers}
+        self._reserved = {r: (moved[place], ns) for r, (place, ns) in self._reserved.items()}
+        self._outstanding[:], self._running[:] = outstanding, running
+        self._place_of = {worker: place for place, worker in enumerate(workers)}
+
     @property
     def total_ns(self) -> Nanoseconds:
         """Work reserved at all workers; 0 once every request has ended [ns]."""

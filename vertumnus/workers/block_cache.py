@@ -1,7 +1,8 @@
 """A worker's local block index: slots, pins, versions and least-recently-used order (sec. 7, 8).
 
 Rules
-* A block that is resident has all its ancestors resident here too.
+* A block that is resident has all its ancestors resident here too, or is stranded: its ancestors went
+  to the other half of a split. A stranded block is no hit; it stays under ordinary eviction.
 * A pinned block has all its ancestors pinned. Only idle (unpinned) blocks are evicted.
 * Idle blocks are kept in order of last use, and every use of a path touches it from the leaf to the
   root, so a block always comes before its ancestors: the oldest idle block is a leaf, and evicting
@@ -22,6 +23,12 @@ from vertumnus.domain.facts import Evicted
 from vertumnus.domain.units import BlockKey, Rank, SlotId
 
 
+class UseClock(Struct, gc=False):
+    """Counts uses of blocks over all workers, so that the order of last use survives a split or merge."""
+
+    ticks: int = 0
+
+
 class ResidentBlock(Struct, gc=False):
     """One block in memory."""
 
@@ -29,6 +36,8 @@ class ResidentBlock(Struct, gc=False):
     version: int
     """Install count of the worker when this copy was made; a deletion names it."""
     pins: int
+    last_use: int = 0
+    """Tick of the clock at the last use that is over."""
 
 
 class Reservation(NamedTuple):
@@ -41,8 +50,9 @@ class Reservation(NamedTuple):
 class BlockCache:
     """Which blocks a worker's ranks hold, and which slots are free."""
 
-    def __init__(self, group: CpGroup, blocks_per_rank: int) -> None:
+    def __init__(self, group: CpGroup, blocks_per_rank: int, clock: UseClock | None = None) -> None:
         self._group = group
+        self._clock = clock or UseClock()
         self.blocks_per_rank = blocks_per_rank
         self._resident: dict[BlockKey, ResidentBlock] = {}
         self._idle: OrderedDict[BlockKey, None] = OrderedDict()
@@ -95,10 +105,13 @@ class BlockCache:
 
     def touch(self, path: Sequence[BlockKey]) -> None:
         """Make a resident *path* (root first) the most recently used."""
-        idle = self._idle
+        idle, resident, tick = self._idle, self._resident, self._clock.ticks
         for key in reversed(path):
             if key in idle:
+                tick += 1
+                resident[key].last_use = tick
                 idle.move_to_end(key)
+        self._clock.ticks = tick
 
     def pin(self, path: Sequence[BlockKey]) -> None:
         """Keep a resident *path* (root first) in memory until it is unpinned as often."""
@@ -111,12 +124,15 @@ class BlockCache:
 
     def unpin(self, path: Sequence[BlockKey]) -> None:
         """Undo one `pin` of *path* (root first); what nobody pins becomes the most recently used."""
-        resident, idle = self._resident, self._idle
+        resident, idle, tick = self._resident, self._idle, self._clock.ticks
         for key in reversed(path):
             block = resident[key]
             block.pins -= 1
             if block.pins == 0:
+                tick += 1
+                block.last_use = tick
                 idle[key] = None
+        self._clock.ticks = tick
 
     def has_room(self, blocks: int) -> bool:
         """Return whether *blocks* slots are free or can be freed now."""
@@ -154,8 +170,49 @@ class BlockCache:
     def release(self, slots: Iterable[SlotId]) -> None:
         """Give back reserved slots that hold no resident block."""
         for slot in slots:
-            self._free[slot // self.blocks_per_rank - self._group.first_rank].append(slot)
+            self._free[self._place(self._rank(slot))].append(slot)
             self._free_count += 1
+
+    @classmethod
+    def of_ranks(
+        cls, group: CpGroup, sources: Sequence["BlockCache"]
+    ) -> tuple["BlockCache", tuple[Evicted, ...]]:
+        """Return the cache of *group* made of its ranks' memory, which idle *sources* hold (sec. 6.2).
+
+        No block moves. Where two ranks hold the same block one copy stays and the other's slot is freed;
+        the second value tells those. Raises InvariantError when a block is pinned.
+        """
+        cache = cls(group, sources[0].blocks_per_rank, sources[0]._clock)
+        cache._free = [
+            list(source._free[source._place(rank)])
+            for rank in group.ranks
+            for source in sources
+            if rank in source._group.ranks
+        ]
+        cache._installs = max(source._installs for source in sources)
+        doubles: dict[Rank, list[BlockKey]] = {}
+        for source in sources:
+            for key, block in source._resident.items():
+                if block.pins:
+                    raise InvariantError(
+                        f"worker {source._group}: block {key} is pinned in a change of geometry"
+                    )
+                if cache._rank(block.slot) in group.ranks:
+                    cache._adopt(key, block, doubles)
+        order = sorted(cache._resident.items(), key=lambda item: item[1].last_use)
+        cache._idle = OrderedDict((key, None) for key, _ in order)
+        cache._free_count = sum(map(len, cache._free))
+        return cache, tuple(Evicted(rank, tuple(keys)) for rank, keys in sorted(doubles.items()))
+
+    def _adopt(self, key: BlockKey, block: ResidentBlock, doubles: dict[Rank, list[BlockKey]]) -> None:
+        mine = self._resident.get(key)
+        if mine is None:
+            self._resident[key] = block
+            return
+        mine.last_use = max(mine.last_use, block.last_use)
+        rank = self._rank(block.slot)
+        self._free[self._place(rank)].append(block.slot)
+        doubles.setdefault(rank, []).append(key)
 
     def check(self, parents: dict[BlockKey, BlockKey | None] | None = None) -> None:
         """Raise InvariantError unless slots, pins and order are consistent (and *parents* are held)."""
@@ -177,6 +234,12 @@ class BlockCache:
         holder = self._resident.get(parent)
         if holder is None or (self._resident[key].pins > 0 and holder.pins == 0):
             raise InvariantError(f"worker {self._group}: block {key} outlives or outpins its parent")
+
+    def _rank(self, slot: SlotId) -> Rank:
+        return slot // self.blocks_per_rank
+
+    def _place(self, rank: Rank) -> int:
+        return rank - self._group.first_rank
 
     def _evict(self, blocks: int) -> tuple[Evicted, ...]:
         by_rank: dict[Rank, list[BlockKey]] = {}

@@ -8,11 +8,12 @@ blocks from the start of its step to the end of its hand-off, and ends exactly o
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from vertumnus.domain.cluster import covers
+from vertumnus.domain.cluster import CpGroup, covers
 from vertumnus.domain.errors import InvariantError, ProtocolError
 from vertumnus.domain.facts import (
     DecodeRankLost,
     DerivedFact,
+    EpochAdopted,
     FirstTokenEmitted,
     HandoffFailed,
     HandoffFinished,
@@ -27,10 +28,14 @@ from vertumnus.domain.facts import (
     StepFinished,
     StepItem,
     StepStarted,
+    WorkerDrained,
+    WorkerFormed,
     WorkerResumed,
     WorkerStalled,
 )
 from vertumnus.domain.jobs import (
+    Adopted,
+    AdoptJob,
     AnyJob,
     AnyOutcome,
     DecodeDone,
@@ -43,11 +48,23 @@ from vertumnus.domain.jobs import (
     StepWork,
     StopJob,
 )
-from vertumnus.domain.orders import AnyOrder, Cancel, Prefill, Reject
+from vertumnus.domain.orders import (
+    AdoptEpoch,
+    Answer,
+    AnyOrder,
+    Cancel,
+    CloseTransition,
+    Drain,
+    Prefill,
+    Reject,
+    Reopen,
+)
 from vertumnus.domain.request import Request
-from vertumnus.domain.units import JobId, Nanoseconds, Rank, RequestId, Tokens
+from vertumnus.domain.units import Epoch, JobId, Nanoseconds, Rank, RequestId, Tokens
+from vertumnus.workers.block_cache import BlockCache, UseClock
 from vertumnus.workers.config import ClusterConfig
 from vertumnus.workers.decode_pool import DecodePool
+from vertumnus.workers.formation import Formations
 from vertumnus.workers.worker import Occupancy, Worker
 
 
@@ -74,8 +91,9 @@ class Fleet:
     def __init__(self, config: ClusterConfig, block_tokens: int) -> None:
         self._config = config
         self._block_tokens = block_tokens
+        clock, per_rank = UseClock(), config.blocks_per_rank
         self.workers = {
-            group: Worker(group, config.blocks_per_rank, block_tokens)
+            group: Worker(group, per_rank, block_tokens, BlockCache(group, per_rank, clock))
             for group in config.initial_composition().workers
         }
         self._worker_of_rank = {
@@ -87,9 +105,7 @@ class Fleet:
         self._occupied: dict[RequestId, Occupancy] = {}
         self._jobs_open: dict[JobId, Occupancy] = {}
         self._steps_open: dict[JobId, Worker] = {}
-        self._handoff_limit = {
-            group: int(config.handoff_share * worker.cache.capacity) for group, worker in self.workers.items()
-        }
+        self._formations = Formations()
         self._last_job: JobId = 0
         self._facts: list[DerivedFact] = []
         self._jobs: list[AnyJob] = []
@@ -98,9 +114,19 @@ class Fleet:
             HandoffDone: self._handoff_done,
             FirstToken: self._first_token,
             DecodeDone: self._decode_done,
+            Adopted: self._adopted,
             JobError: self._job_error,
         }
-        self._carry_out = {Prefill: self._prefill, Cancel: self._cancel, Reject: self._reject}
+        self._carry_out = {
+            Prefill: self._prefill,
+            Cancel: self._cancel,
+            Reject: self._reject,
+            Drain: self._drain,
+            Reopen: self._reopen,
+            AdoptEpoch: self._adopt_epoch,
+            CloseTransition: self._close_transition,
+            Answer: self._answer,
+        }
 
     @property
     def open_requests(self) -> int:
@@ -110,7 +136,7 @@ class Fleet:
     @property
     def is_busy(self) -> bool:
         """Whether the engine has a job whose outcome is awaited."""
-        return bool(self._steps_open or self._jobs_open)
+        return bool(self._steps_open or self._jobs_open or self._formations)
 
     # ---- events ---------------------------------------------------------------------------------
 
@@ -148,8 +174,11 @@ class Fleet:
         worker = self.workers[order.worker]
         if order.request_id in self._place_of or order.request_id in self._occupied:
             raise ProtocolError(f"request {order.request_id} is already at a worker")
-        if not worker.in_service:
-            self._facts.append(RequestsReturned(now, order.worker, (order.request_id,), "out of service"))
+        if worker.state != "serving":
+            failed = worker.state == "out of service"
+            self._facts.append(
+                RequestsReturned(now, order.worker, (order.request_id,), worker.state, is_failure=failed)
+            )
             return
         worker.enqueue(order, request)
         self._place_of[order.request_id] = worker
@@ -184,7 +213,7 @@ class Fleet:
     # ---- steps ----------------------------------------------------------------------------------
 
     def _start_step(self, worker: Worker, now: Nanoseconds) -> None:
-        if worker.step is not None or worker.stalled or not worker.in_service or not worker.queued:
+        if worker.step is not None or worker.stalled or worker.state != "serving" or not worker.queued:
             return
         taken, reservations = worker.take_ready(self._config.step_tokens)
         if not taken:
@@ -214,8 +243,7 @@ class Fleet:
         )
         for occupancy in finished:
             self._hand_off(worker, occupancy, outcome.at)
-        self._stall_or_resume(worker, outcome.at)
-        self._start_step(worker, outcome.at)
+        self._after_room(worker, outcome.at)
 
     def _settle(self, worker: Worker, finished: list[Occupancy]) -> Iterator[Installed]:
         for occupancy in finished:
@@ -299,6 +327,8 @@ class Fleet:
         self._after_decode(occupancy, outcome.at)
 
     def _job_error(self, outcome: JobError) -> None:
+        if self._formations.give_up(outcome.job_id):
+            return
         worker = self._steps_open.get(outcome.job_id)
         if worker is not None:
             # its group may be stuck in a collective: out of service until a new epoch (sec. 6.2)
@@ -329,12 +359,77 @@ class Fleet:
         for request_id, rank in self._pool.admit_waiting():
             self._submit_handoff(self._occupied[request_id], rank)
 
+    # ---- change of geometry ---------------------------------------------------------------------
+
+    def _drain(self, order: Drain, now: Nanoseconds) -> None:
+        worker = self.workers[order.worker]
+        if worker.state != "serving":
+            return  # it was lost while the order was made: the control plane hears of that
+        worker.state, worker.is_told_drained = "draining", False
+        returned = worker.empty_queue()
+        for request_id in returned:
+            del self._place_of[request_id]
+        if returned:
+            self._facts.append(RequestsReturned(now, worker.group, returned, "draining", is_failure=False))
+        self._after_room(worker, now)
+
+    def _reopen(self, order: Reopen, now: Nanoseconds) -> None:
+        worker = self.workers[order.worker]
+        if worker.state != "out of service":
+            worker.state = "serving"
+            self._after_room(worker, now)
+
+    def _adopt_epoch(self, order: AdoptEpoch, now: Nanoseconds) -> None:
+        ranks = {rank for group in order.workers for rank in group.ranks}
+        sources = [worker for worker in self.workers.values() if not ranks.isdisjoint(worker.group.ranks)]
+        if {rank for worker in sources for rank in worker.group.ranks} != ranks:
+            raise ProtocolError(f"epoch {order.epoch}: {order.workers} are not the ranks of whole workers")
+        if any(worker.state == "out of service" for worker in sources):
+            return  # lost between its drain and this order
+        if not all(worker.state == "draining" and worker.is_at_boundary for worker in sources):
+            raise ProtocolError(f"epoch {order.epoch}: a source of {order.workers} is not drained")
+        for worker in sources:
+            del self.workers[worker.group]
+        for group in order.workers:
+            self._form(group, order.epoch, [worker.cache for worker in sources])
+
+    def _form(self, group: CpGroup, epoch: Epoch, caches: list[BlockCache]) -> None:
+        cache, doubles = BlockCache.of_ranks(group, caches)
+        worker = Worker(group, cache.blocks_per_rank, self._block_tokens, cache, epoch)
+        worker.state = "forming"
+        self.workers[group] = worker
+        self._formations.begin(worker, doubles)
+        for rank in group.ranks:
+            self._worker_of_rank[rank] = worker
+            job_id = self._next_job()
+            self._formations.ask(job_id, rank, group)
+            self._jobs.append(AdoptJob(job_id, rank, group, epoch))
+
+    def _adopted(self, outcome: Adopted) -> None:
+        adoption = self._formations.acknowledge(outcome.job_id)
+        if adoption is None:
+            return
+        worker = adoption.worker
+        self._facts.append(EpochAdopted(outcome.at, adoption.rank, worker.epoch, worker.group))
+        if adoption.doubles is not None:
+            self._facts.append(WorkerFormed(outcome.at, worker.group, worker.epoch, adoption.doubles))
+
+    def _close_transition(self, order: CloseTransition, now: Nanoseconds) -> None:
+        if order.outcome == "failed":
+            for group in order.targets:
+                worker = self.workers.get(group)
+                if worker is not None:
+                    self._lose_worker(worker, now, order.reason)
+
+    def _answer(self, order: Answer, now: Nanoseconds) -> None:
+        """An answer is the log's and the console's; no worker changes."""
+
     # ---- losses ---------------------------------------------------------------------------------
 
     def _lose_worker(self, worker: Worker, now: Nanoseconds, reason: str) -> None:
-        if not worker.in_service:
+        if worker.state == "out of service":
             return
-        worker.in_service = False
+        worker.state = "out of service"
         returned = self._fail_step(worker, now, reason) + worker.empty_queue()
         for request_id in returned:
             self._place_of.pop(request_id, None)
@@ -394,10 +489,13 @@ class Fleet:
     def _after_room(self, worker: Worker, now: Nanoseconds) -> None:
         self._stall_or_resume(worker, now)
         self._start_step(worker, now)
+        if worker.state == "draining" and worker.is_at_boundary and not worker.is_told_drained:
+            worker.is_told_drained = True
+            self._facts.append(WorkerDrained(now, worker.group))
 
     def _stall_or_resume(self, worker: Worker, now: Nanoseconds) -> None:
-        stalled = worker.handoff_blocks > self._handoff_limit[worker.group]
-        if stalled != worker.stalled and worker.in_service:
+        stalled = worker.handoff_blocks > self._config.handoff_share * worker.cache.capacity
+        if stalled != worker.stalled and worker.state == "serving":
             worker.stalled = stalled
             self._facts.append((WorkerStalled if stalled else WorkerResumed)(now, worker.group))
 
@@ -430,8 +528,8 @@ class Fleet:
 
     def check(self) -> None:
         """Raise InvariantError unless every book balances: GPUs, blocks, pins, hand-offs, decode slots."""
-        idle = [w.group for w in self.workers.values() if not w.in_service]
-        serving = [w.group for w in self.workers.values() if w.in_service]
+        idle = [w.group for w in self.workers.values() if w.state == "out of service"]
+        serving = [w.group for w in self.workers.values() if w.state != "out of service"]
         if not covers(serving, (r for group in idle for r in group.ranks), self._config.gpus):
             raise InvariantError("workers in service and ranks out of service are not the G ranks")
         for worker in self.workers.values():

@@ -5,6 +5,7 @@ The same code serves the simulator and the live engine; nothing here knows a pol
 
 from bisect import insort
 from collections.abc import Iterator
+from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
@@ -13,6 +14,9 @@ from vertumnus.domain.orders import Prefill
 from vertumnus.domain.request import Request, blocks_for, reusable_tokens
 from vertumnus.domain.units import BlockKey, Epoch, JobId, Rank, RequestId, SlotId, Tokens
 from vertumnus.workers.block_cache import BlockCache, Reservation
+
+WorkerState: TypeAlias = Literal["serving", "draining", "forming", "out of service"]
+"""Forming until every rank has adopted the epoch and the control plane opens the worker (sec. 6.2)."""
 
 
 class Occupancy(Struct, gc=False):
@@ -47,12 +51,21 @@ class Queued(Struct, gc=False):
 class Worker:
     """Queue, running step and block cache of one CP worker."""
 
-    def __init__(self, group: CpGroup, blocks_per_rank: int, block_tokens: int) -> None:
+    def __init__(
+        self,
+        group: CpGroup,
+        blocks_per_rank: int,
+        block_tokens: int,
+        cache: BlockCache | None = None,
+        epoch: Epoch = 0,
+    ) -> None:
+        """Make a worker with an empty cache, unless *cache* is what its ranks hold already."""
         self.group = group
-        self.epoch: Epoch = 0
-        self.cache = BlockCache(group, blocks_per_rank)
-        self.in_service = True
+        self.epoch = epoch
+        self.cache = cache or BlockCache(group, blocks_per_rank)
+        self.state: WorkerState = "serving"
         self.stalled = False
+        self.is_told_drained = False
         self.step: JobId | None = None
         self.running: list[Occupancy] = []
         self.handoff_blocks = 0
@@ -60,6 +73,16 @@ class Worker:
         self._block_tokens = block_tokens
         self._queue: list[tuple[int, int, Queued]] = []
         self._places = 0
+
+    @property
+    def in_service(self) -> bool:
+        """Whether its ranks are up and belong to it, be it draining or forming."""
+        return self.state != "out of service"
+
+    @property
+    def is_at_boundary(self) -> bool:
+        """Whether no step runs and no hand-off needs a block: the ranks' geometry may change."""
+        return self.step is None and self.handoff_blocks == 0
 
     @property
     def queued(self) -> int:

@@ -41,6 +41,10 @@ class PrefixIndex:
 
     def __init__(self, workers: Sequence[CpGroup]) -> None:
         self._nodes: dict[BlockKey, Node] = {}
+        self.recompose(workers)
+
+    def recompose(self, workers: Sequence[CpGroup]) -> None:
+        """Fold owners to *workers* from now on; no node is touched (D1)."""
         self._workers = tuple(workers)
         self._masks = [worker.mask for worker in self._workers]
         self._holders_of: dict[int, int] = {0: 0}
