@@ -61,12 +61,13 @@ def a_cluster(
     step_tokens: int = 0,
     handoff_share: float = 0.25,
     max_attempts: int = 3,
+    degrees: tuple[int, ...] | None = None,
 ) -> ClusterConfig:
     """One degree-2 worker beside two degree-1 workers, unless *composition* says otherwise."""
     counts = composition or {1: 2, 2: 1}
     return ClusterConfig(
         gpus=sum(degree * count for degree, count in counts.items()),
-        degrees=tuple(sorted(counts)),
+        degrees=degrees or tuple(sorted(counts)),
         composition=counts,
         ranks_per_node=8,
         blocks_per_rank=blocks_per_rank,
@@ -93,6 +94,7 @@ def a_control_plane(
         block_tokens=BLOCK_TOKENS,
         blocks_per_rank=cluster.blocks_per_rank,
         max_attempts=cluster.max_attempts,
+        lattice=cluster.lattice,
         observe=observe,
     )
 

@@ -7,6 +7,8 @@ from msgspec.structs import replace
 
 from vertumnus.domain.facts import DecodeRankLost, InputFact, RankLost, RequestArrived, RequestCancelled
 from vertumnus.domain.jobs import (
+    Adopted,
+    AdoptJob,
     AnyJob,
     AnyOutcome,
     DecodeDone,
@@ -24,10 +26,16 @@ class ChaosEngine:
     """Virtual time with trouble: every probability is per job."""
 
     def __init__(
-        self, seed: int, step_error: float = 0.0, handoff_error: float = 0.0, cancel: float = 0.0
+        self,
+        seed: int,
+        step_error: float = 0.0,
+        handoff_error: float = 0.0,
+        cancel: float = 0.0,
+        lost_ack: float = 0.0,
     ) -> None:
         self._random = Random(seed)
         self._step_error, self._handoff_error, self._cancel = step_error, handoff_error, cancel
+        self._lost_ack = lost_ack
         self._heap: list[tuple[int, int, InputFact | AnyOutcome]] = []
         self._now = self._sequence = 0
         self.stale: list[AnyOutcome] = []
@@ -56,6 +64,9 @@ class ChaosEngine:
             self._push(JobError(at, job.job_id, "broken") if failed else StepDone(at, job.job_id, 7), at)
         elif type(job) is HandoffJob:
             self._hand_off(job, at)
+        elif type(job) is AdoptJob:
+            if self._random.random() >= self._lost_ack:
+                self._push(Adopted(at, job.job_id), at)
         elif type(job) is StopJob:
             self._push(DecodeDone(at, job.job_id, 0), at)
 

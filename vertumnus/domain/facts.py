@@ -130,6 +130,35 @@ class RequestsReturned(Fact, frozen=True, gc=False, array_like=True, tag=True):
     """Whether this counts as an attempt; a redirect from a draining worker does not."""
 
 
+class TransferStarted(Fact, frozen=True, gc=False, array_like=True, tag=True):
+    """Source blocks are pinned, slots at the destination are reserved, the copy is under way (sec. 7.2)."""
+
+    transfer_id: int
+    worker: CpGroup
+    """The destination."""
+    evicted: tuple[Evicted, ...]
+
+
+class TransferFinished(Fact, frozen=True, gc=False, array_like=True, tag=True):
+    """Every block arrived at every rank that takes part; from here on they count."""
+
+    transfer_id: int
+    worker: CpGroup
+    first_block: int
+    owners: tuple[Rank, ...]
+    """The rank that keeps each block of the path from *first_block* on."""
+    payload_bytes: int
+    wire_ns: Nanoseconds
+
+
+class TransferFailed(Fact, frozen=True, gc=False, array_like=True, tag=True):
+    """No block of the transfer counts; both sides are released."""
+
+    transfer_id: int
+    worker: CpGroup
+    reason: str
+
+
 class HandoffFinished(Fact, frozen=True, gc=False, array_like=True, tag=True):
     """The decode rank holds the whole prompt's KV; the worker's blocks are unpinned."""
 
@@ -222,6 +251,9 @@ DerivedFact: TypeAlias = (
     | EpochAdopted
     | WorkerFormed
     | RequestsReturned
+    | TransferStarted
+    | TransferFinished
+    | TransferFailed
     | HandoffFinished
     | HandoffFailed
     | FirstTokenEmitted

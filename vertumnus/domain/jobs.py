@@ -53,6 +53,15 @@ class HandoffJob(Job, frozen=True, gc=False, array_like=True, tag=True):
     slots: tuple[SlotId, ...]
 
 
+class CopyJob(Job, frozen=True, gc=False, array_like=True, tag=True):
+    """Copy block slots between prefill ranks, beside compute; answered by CopyDone or JobError."""
+
+    worker: CpGroup
+    """The destination."""
+    moves: tuple[tuple[SlotId, SlotId], ...]
+    """(source slot, destination slot) of each block; a destination's ranks each take their own."""
+
+
 class AdoptJob(Job, frozen=True, gc=False, array_like=True, tag=True):
     """Tell one rank its new group and epoch, behind every step before; answered by Adopted or JobError."""
 
@@ -94,6 +103,14 @@ class DecodeDone(Outcome, frozen=True, gc=False, array_like=True, tag=True):
     output_tokens: Tokens
 
 
+class CopyDone(Outcome, frozen=True, gc=False, array_like=True, tag=True):
+    """Every block lies in its destination slot."""
+
+    payload_bytes: int
+    wire_ns: Nanoseconds
+    """From the first byte asked for to the last one there."""
+
+
 class Adopted(Outcome, frozen=True, gc=False, array_like=True, tag=True):
     """The rank runs the epoch that its AdoptJob named."""
 
@@ -104,5 +121,5 @@ class JobError(Outcome, frozen=True, gc=False, array_like=True, tag=True):
     reason: str
 
 
-AnyJob: TypeAlias = StepJob | HandoffJob | AdoptJob | StopJob
-AnyOutcome: TypeAlias = StepDone | HandoffDone | FirstToken | DecodeDone | Adopted | JobError
+AnyJob: TypeAlias = StepJob | HandoffJob | CopyJob | AdoptJob | StopJob
+AnyOutcome: TypeAlias = StepDone | HandoffDone | FirstToken | DecodeDone | CopyDone | Adopted | JobError

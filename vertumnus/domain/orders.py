@@ -5,7 +5,7 @@ from typing import Literal, TypeAlias
 from msgspec import Struct
 
 from vertumnus.domain.cluster import CpGroup
-from vertumnus.domain.units import Epoch, Nanoseconds, RequestId, Tokens
+from vertumnus.domain.units import BlockKey, Epoch, Nanoseconds, Rank, RequestId, Tokens
 
 
 class Order(Struct, frozen=True, gc=False, array_like=True, tag=True):
@@ -26,6 +26,23 @@ class Prefill(Order, frozen=True, gc=False, array_like=True, tag=True):
     """s: predicted prefill time at this worker; reserved until the step ends [ns]."""
     expected_cached: Tokens
     """P as routing saw it; the step settles the truth."""
+    after_transfer: int | None = None
+    """A transfer to the worker that must have ended, in any way, before this one starts."""
+
+
+class Transfer(Order, frozen=True, gc=False, array_like=True, tag=True):
+    """Copy a prefix's missing blocks to a worker (sec. 6.2, 7.2)."""
+
+    transfer_id: int
+    path: tuple[BlockKey, ...]
+    """The prefix, root first; its first blocks are at the destination already."""
+    first_block: int
+    """Number of the first block to copy; the path's rest is copied."""
+    sources: tuple[Rank, ...]
+    """A rank that holds each block from *first_block* on."""
+    destination: CpGroup
+    reason: Literal["reconcile"]
+    for_request: RequestId
 
 
 class Cancel(Order, frozen=True, gc=False, array_like=True, tag=True):
@@ -90,5 +107,5 @@ class SetTimer(Order, frozen=True, gc=False, array_like=True, tag=True):
 
 
 AnyOrder: TypeAlias = (
-    Prefill | Cancel | Reject | Drain | Reopen | AdoptEpoch | CloseTransition | Answer | SetTimer
+    Prefill | Transfer | Cancel | Reject | Drain | Reopen | AdoptEpoch | CloseTransition | Answer | SetTimer
 )

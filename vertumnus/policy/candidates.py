@@ -17,7 +17,9 @@ class WorkerState(Struct, gc=False):
     group: CpGroup
     capacity_blocks: Blocks
     out_of_service: str | None = None
-    """Why it serves nobody; None while it does."""
+    """Why its ranks serve nobody any more; None while they do."""
+    draining: str | None = None
+    """What it drains for; None unless it takes part in a transition."""
 
 
 def eligible(
@@ -31,6 +33,8 @@ def eligible(
     for worker in workers:
         if worker.out_of_service is not None:
             excluded.append(Excluded(worker.group, worker.out_of_service))
+        elif worker.draining is not None:
+            excluded.append(Excluded(worker.group, worker.draining))
         elif worker.capacity_blocks < needed_blocks:
             reason = f"holds {worker.capacity_blocks} blocks, the prompt needs {needed_blocks}"
             excluded.append(Excluded(worker.group, reason))

@@ -9,10 +9,12 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
-from vertumnus.domain.cluster import Composition
-from vertumnus.domain.errors import InvariantError
+from vertumnus.domain.cluster import Composition, Lattice
+from vertumnus.domain.errors import ConfigError, InvariantError
 from vertumnus.domain.facts import (
     AnyFact,
+    EpochAdopted,
+    OperatorActed,
     RankLost,
     RequestArrived,
     RequestCancelled,
@@ -22,8 +24,10 @@ from vertumnus.domain.facts import (
     StepFinished,
     StepStarted,
     TimerFired,
+    WorkerDrained,
+    WorkerFormed,
 )
-from vertumnus.domain.orders import AnyOrder, Cancel, Prefill, Reject, SetTimer
+from vertumnus.domain.orders import Answer, AnyOrder, Cancel, CloseTransition, Prefill, Reject, SetTimer
 from vertumnus.domain.prefill_time import PrefillTimeModel
 from vertumnus.domain.request import Request, blocks_for
 from vertumnus.domain.units import Blocks, JobId, Nanoseconds, RequestId, Tokens, to_ns
@@ -32,8 +36,12 @@ from vertumnus.policy.config import CacheConfig, PaperPolicy, PolicyConfig
 from vertumnus.policy.ledger import Ledger
 from vertumnus.policy.offers import Pricer
 from vertumnus.policy.placement import Decision, cheapest, cost_rule
+from vertumnus.policy.pool import PoolState
 from vertumnus.policy.prefix.index import Match, PrefixIndex
+from vertumnus.policy.reconfig.moves import Move, check_move
+from vertumnus.policy.reconfig.transition import Transitions
 from vertumnus.policy.statistics import PrefixStatistics
+from vertumnus.policy.waiting import Waiting
 
 SCAN = "scan"
 """Timer of the periodic scan of the prefix index (sec. 7.2)."""
@@ -60,17 +68,17 @@ class ControlPlane:
         block_tokens: Tokens,
         blocks_per_rank: Blocks,
         max_attempts: int,
+        lattice: Lattice,
+        switch_timeout_s: float = 5.0,
         observe: Callable[[Decision], None] | None = None,
     ) -> None:
-        groups = composition.workers
-        self.workers = {
-            group: WorkerState(place, group, group.degree * blocks_per_rank)
-            for place, group in enumerate(groups)
-        }
-        self.ledger = Ledger(groups)
-        self.index = PrefixIndex(groups)
+        self.pool = PoolState(composition, blocks_per_rank)
+        self.ledger = Ledger(self.pool.groups)
+        self.index = PrefixIndex(self.pool.groups)
         self.statistics = PrefixStatistics(cache, self.index, prefill_time, block_tokens)
-        self._worker_of_rank = {rank: state for state in self.workers.values() for rank in state.group.ranks}
+        self._lattice = lattice
+        self._transitions = Transitions(to_ns(switch_timeout_s))
+        self._waiting = Waiting()
         self._prefill_time = prefill_time
         self._block_tokens = block_tokens
         self._max_attempts = max_attempts
@@ -92,6 +100,10 @@ class ControlPlane:
             RequestsReturned: self._returned,
             RequestEnded: self._ended,
             RankLost: self._rank_lost,
+            WorkerDrained: self._transitions_move,
+            EpochAdopted: self._transitions_move,
+            WorkerFormed: self._worker_formed,
+            OperatorActed: self._operator_acted,
             TimerFired: self._timer_fired,
         }
 
@@ -120,7 +132,7 @@ class ControlPlane:
         decision = self._decide(placed, match, fact.at)
         if decision.offers and match.known:
             self._count_missed(request, match, decision)
-        return [self._order(placed, decision)]
+        return self._orders(placed, decision)
 
     def _cancelled(self, fact: RequestCancelled) -> list[AnyOrder]:
         return [Cancel(fact.request_id)] if fact.request_id in self._open else []
@@ -130,24 +142,35 @@ class ControlPlane:
         for request_id in fact.request_ids:
             self.ledger.release(request_id)
             placed = self._open[request_id]
-            placed.attempt += 1
+            placed.attempt += fact.is_failure
             if placed.attempt >= self._max_attempts:
                 reason = f"placed {placed.attempt} times, last returned: {fact.reason}"
                 orders.append(Reject(request_id, "failed", reason))
             else:
-                match = self.index.match(placed.request.block_keys or ())
-                orders.append(self._order(placed, self._decide(placed, match, fact.at)))
+                orders += self._place_again(placed, fact.at)
         return orders
+
+    def _place_again(self, placed: Placed, now: Nanoseconds) -> list[AnyOrder]:
+        match = self.index.match(placed.request.block_keys or ())
+        return self._orders(placed, self._decide(placed, match, now))
+
+    def _place_waiting(self, now: Nanoseconds) -> list[AnyOrder]:
+        return [
+            order
+            for request_id in self._waiting.take_all()
+            for order in self._place_again(self._open[request_id], now)
+        ]
 
     def _ended(self, fact: RequestEnded) -> list[AnyOrder]:
         self.ledger.release(fact.request_id)
+        self._waiting.discard(fact.request_id)
         del self._open[fact.request_id]
         return []
 
     def _decide(self, placed: Placed, match: Match, now: Nanoseconds) -> Decision:
         request = placed.request
         needed = blocks_for(request.input_tokens, self._block_tokens)
-        candidates, excluded = eligible(self.workers.values(), needed)
+        candidates, excluded = eligible(self.pool.workers.values(), needed)
         offers = self._pricer.offers(request, match.held, candidates, now)
         costs = self._costs(request, offers) if offers else []
         chosen = cheapest(offers, costs)
@@ -155,6 +178,12 @@ class ControlPlane:
         if self._observe is not None:
             self._observe(decision)
         return decision
+
+    def _orders(self, placed: Placed, decision: Decision) -> list[AnyOrder]:
+        if decision.chosen is None and len(self._transitions):
+            self._waiting.add(placed.request.request_id)  # what the transition makes may hold it
+            return []
+        return [self._order(placed, decision)]
 
     def _order(self, placed: Placed, decision: Decision) -> AnyOrder:
         request = placed.request
@@ -176,7 +205,7 @@ class ControlPlane:
 
     def _count_missed(self, request: Request, match: Match, decision: Decision) -> None:
         degree = self._preferred_degree(request, decision)
-        held = max(match.held[state.place] for state in self.workers.values() if state.group.degree == degree)
+        held = max(match.held[state.place] for state in self.pool.at_degree(degree))
         if held < match.known:
             self.statistics.count_missed(request, match.known, held, degree)
 
@@ -228,20 +257,62 @@ class ControlPlane:
         # the reservations go with RequestsReturned or RequestEnded
         self.ledger.stop(fact.worker)
         del self._running[fact.step_id]
-        self._take_out(self.workers[fact.worker], f"a step failed: {fact.reason}")
-        return []
+        self._take_out(self.pool.workers[fact.worker], f"a step failed: {fact.reason}")
+        return self._transitions_move(fact)
 
-    # ---- losses and timers ----------------------------------------------------------------------
+    # ---- losses, transitions, timers ------------------------------------------------------------
 
     def _rank_lost(self, fact: RankLost) -> list[AnyOrder]:
-        self._take_out(self._worker_of_rank[fact.rank], f"rank {fact.rank} is lost: {fact.reason}")
-        return []
+        self._take_out(self.pool.of_rank(fact.rank), f"rank {fact.rank} is lost: {fact.reason}")
+        return self._transitions_move(fact)
 
     def _take_out(self, worker: WorkerState, reason: str) -> None:
         if worker.out_of_service is None:
             worker.out_of_service = reason
             self.statistics.note_unheld(self.index.forget(worker.group.mask))
 
+    def begin(self, move: Move) -> list[AnyOrder]:
+        """Start a legal *move*: its workers leave the candidate set at once (sec. 6.2)."""
+        orders = self._transitions.begin(move)
+        for group in move.sources:
+            self.pool.workers[group].draining = f"draining for a {move.kind}"
+        return orders
+
+    def _operator_acted(self, fact: OperatorActed) -> list[AnyOrder]:
+        try:
+            move = check_move(
+                self.pool.serving, self._lattice, fact.action, fact.workers, self._transitions.busy
+            )
+        except ConfigError as error:
+            return [Answer(fact.action_id, False, str(error))]
+        return [Answer(fact.action_id, True, ""), *self.begin(move)]
+
+    def _worker_formed(self, fact: WorkerFormed) -> list[AnyOrder]:
+        for rank, keys in fact.evicted:
+            self.statistics.note_unheld(self.index.evict(rank, keys))
+        return self._transitions_move(fact)
+
+    def _transitions_move(self, fact: AnyFact) -> list[AnyOrder]:
+        orders = self._transitions.handle(fact)
+        closed = [order for order in orders if isinstance(order, CloseTransition)]
+        for order in closed:
+            self._close(order)
+        return orders + self._place_waiting(fact.at) if closed else orders
+
+    def _close(self, order: CloseTransition) -> None:
+        if order.outcome == "reopened":
+            for group in order.sources:
+                self.pool.workers[group].draining = None
+            return
+        self.pool.replace(order.sources, order.targets, order.reason or None)
+        self.index.recompose(self.pool.groups)
+        self.ledger.recompose(self.pool.groups)
+        if order.outcome == "failed":
+            lost = sum(group.mask for group in order.targets)
+            self.statistics.note_unheld(self.index.forget(lost))
+
     def _timer_fired(self, fact: TimerFired) -> list[AnyOrder]:
-        self.statistics.scan()
-        return [SetTimer(SCAN, fact.due_ns + self._scan_interval)]
+        if fact.name == SCAN:
+            self.statistics.scan()
+            return [SetTimer(SCAN, fact.due_ns + self._scan_interval)]
+        return self._transitions_move(fact)

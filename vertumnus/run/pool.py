@@ -51,6 +51,7 @@ def build_pool(
         block_tokens=block_tokens,
         blocks_per_rank=cluster.blocks_per_rank,
         max_attempts=cluster.max_attempts,
+        lattice=cluster.lattice,
         observe=observe,
     )
     return Pool(Fleet(cluster, block_tokens), control)

@@ -8,7 +8,7 @@ from hashlib import blake2b
 from math import exp
 from statistics import NormalDist
 
-from vertumnus.domain.jobs import StepJob
+from vertumnus.domain.jobs import AdoptJob, StepJob
 from vertumnus.domain.prefill_time import PrefillTimeModel
 from vertumnus.domain.profile import ModelProfile
 from vertumnus.domain.units import Nanoseconds, RequestId, Tokens, to_ns
@@ -19,7 +19,9 @@ _QUANTILES = 4096
 class Durations:
     """Times of the jobs of one run."""
 
-    def __init__(self, profile: ModelProfile, seed: int, noise_sigma: float) -> None:
+    def __init__(self, profile: ModelProfile, seed: int, noise_sigma: float, switch_s: float = 0.02) -> None:
+        """Use *profile* with log-normal noise of *noise_sigma*; a rank adopts an epoch in *switch_s* [s]."""
+        self._switch_ns = to_ns(switch_s)
         self._profile = profile
         self._prefill_time: PrefillTimeModel = profile.prefill_time()
         self._seed = seed
@@ -42,6 +44,10 @@ class Durations:
     def decode(self, output_tokens: Tokens) -> Nanoseconds:
         """Return the time of *output_tokens* decode steps [ns]."""
         return output_tokens * self._decode_step_ns
+
+    def adopt(self, job: AdoptJob) -> Nanoseconds:
+        """Return the time from sending a control record to its rank's acknowledgement [ns]."""
+        return self._switch_ns
 
     def _noise(self, request_id: RequestId, attempt: int) -> float:
         if len(self._factors) == 1:

@@ -6,6 +6,8 @@ from msgspec.structs import replace
 
 from vertumnus.domain.facts import InputFact
 from vertumnus.domain.jobs import (
+    Adopted,
+    AdoptJob,
     AnyJob,
     AnyOutcome,
     DecodeDone,
@@ -47,6 +49,9 @@ class SimEngine:
             self._push(StepDone(self._now + took, job.job_id, took), self._now + took)
         elif type(job) is HandoffJob:
             self._decode(job)
+        elif type(job) is AdoptJob:
+            took = self._durations.adopt(job)
+            self._push(Adopted(self._now + took, job.job_id), self._now + took)
         elif type(job) is StopJob:
             self._stop(job)
 

@@ -353,7 +353,9 @@ class Fleet:
 
     def _after_decode(self, occupancy: Occupancy, now: Nanoseconds) -> None:
         self._admit_waiting()
-        self._after_room(self.workers[occupancy.worker], now)
+        worker = self.workers.get(occupancy.worker)
+        if worker is not None:  # else it was split or merged while its prompt was decoded
+            self._after_room(worker, now)
 
     def _admit_waiting(self) -> None:
         for request_id, rank in self._pool.admit_waiting():

@@ -20,7 +20,15 @@ from msgspec import Struct
 
 from vertumnus.domain.cluster import CpGroup
 from vertumnus.domain.errors import ProtocolError
-from vertumnus.domain.facts import AnyFact, EpochAdopted, RankLost, StepFailed, TimerFired, WorkerDrained, WorkerFormed
+from vertumnus.domain.facts import (
+    AnyFact,
+    EpochAdopted,
+    RankLost,
+    StepFailed,
+    TimerFired,
+    WorkerDrained,
+    WorkerFormed,
+)
 from vertumnus.domain.orders import AdoptEpoch, AnyOrder, CloseTransition, Drain, Reopen, SetTimer
 from vertumnus.domain.units import Epoch, Nanoseconds, Rank
 from vertumnus.policy.reconfig.moves import Move
@@ -88,7 +96,9 @@ class Transitions:
             case EpochAdopted():
                 transition = self._open.get(fact.epoch)
                 if transition is not None and fact.rank not in transition.unadopted:
-                    raise ProtocolError(f"rank {fact.rank} adopted epoch {fact.epoch} twice, or is none of its ranks")
+                    raise ProtocolError(
+                        f"rank {fact.rank} adopted epoch {fact.epoch} twice, or is none of its ranks"
+                    )
                 return transition
             case WorkerFormed():
                 return self._open.get(fact.epoch)
@@ -149,7 +159,9 @@ def _formed(transition: Transition, fact: AnyFact, _timeout_ns: Nanoseconds) -> 
     if transition.unformed:
         return []
     if transition.unadopted:
-        raise ProtocolError(f"epoch {transition.epoch}: formed before ranks {sorted(transition.unadopted)} adopted it")
+        raise ProtocolError(
+            f"epoch {transition.epoch}: formed before ranks {sorted(transition.unadopted)} adopted it"
+        )
     return [_close(transition, "committed", ""), *map(Reopen, transition.move.targets)]
 
 

@@ -1,0 +1,55 @@
+"""The pool as the control plane knows it: which workers there are, and which of them serve (sec. 3.1, 6.2)."""
+
+from collections.abc import Sequence
+
+from vertumnus.domain.cluster import Composition, CpGroup
+from vertumnus.domain.units import Blocks, Rank
+from vertumnus.policy.candidates import WorkerState
+
+
+class PoolState:
+    """Workers by group, in order of first rank, and by rank."""
+
+    def __init__(self, composition: Composition, blocks_per_rank: Blocks) -> None:
+        self._blocks_per_rank = blocks_per_rank
+        self.workers: dict[CpGroup, WorkerState] = {}
+        self._of_rank: dict[Rank, WorkerState] = {}
+        self._set(self._new(composition.workers))
+
+    @property
+    def groups(self) -> tuple[CpGroup, ...]:
+        """The workers' groups, in the order of their places."""
+        return tuple(self.workers)
+
+    @property
+    def serving(self) -> Composition:
+        """The workers that are not out of service: what a controller starts from, whoever made it so."""
+        return Composition(tuple(g for g, state in self.workers.items() if state.out_of_service is None))
+
+    def of_rank(self, rank: Rank) -> WorkerState:
+        """Return the worker that *rank* belongs to."""
+        return self._of_rank[rank]
+
+    def at_degree(self, degree: int) -> list[WorkerState]:
+        """Return the workers of *degree*."""
+        return [state for state in self.workers.values() if state.group.degree == degree]
+
+    def replace(
+        self, sources: Sequence[CpGroup], targets: Sequence[CpGroup], out_of_service: str | None
+    ) -> None:
+        """Put *targets* where *sources* were, with a reason when they are not to serve."""
+        kept = [state for group, state in self.workers.items() if group not in sources]
+        made = self._new(targets)
+        for state in made:
+            state.out_of_service = out_of_service
+        self._set([*kept, *made])
+
+    def _new(self, groups: Sequence[CpGroup]) -> list[WorkerState]:
+        return [WorkerState(0, group, group.degree * self._blocks_per_rank) for group in groups]
+
+    def _set(self, states: list[WorkerState]) -> None:
+        states.sort(key=lambda state: state.group)
+        for place, state in enumerate(states):
+            state.place = place
+        self.workers = {state.group: state for state in states}
+        self._of_rank = {rank: state for state in states for rank in state.group.ranks}
