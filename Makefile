@@ -47,7 +47,7 @@ clean:  ## remove the environment and caches; runs/ stays
 	touch $@
 
 .venv/.serving: .venv/.python pyproject.toml constraints.txt
-	$(PIP) install -q -c constraints.txt -e '.[live]'
+	$(PIP) install -q -c constraints.txt -e '.[live,console]'
 	touch $@
 
 .venv/.tools: .venv/.serving

@@ -94,6 +94,12 @@ def _runs(words: Sequence[str]) -> int:
     return runs(words)
 
 
+def _console(words: Sequence[str]) -> int:
+    from vertumnus.commandline.console import console
+
+    return console(words)
+
+
 def _audit(words: Sequence[str]) -> int:
     from vertumnus.commandline.auditing import audit
 
@@ -111,6 +117,7 @@ VERBS: Mapping[str, Verb] = {
     "report": _report,
     "sql": _sql,
     "runs": _runs,
+    "console": _console,
     "audit": _audit,
     "salvage": _salvage,
 }

@@ -367,6 +367,46 @@ def test_evicted_blocks_are_no_hits_any_more() -> None:
     assert rig.arrive(a_long_hit(1)).expected_cached == 80
 
 
+def evict_everything(rig: Rig) -> None:
+    rig.start(rig.arrive(a_request(0)), evicted=(Evicted(0, KEYS[::-1]),))
+
+
+def lose_the_rank(rig: Rig) -> None:
+    rig.tell(RankLost(0, 0, 0, "killed"))
+
+
+@pytest.mark.parametrize("lose", [evict_everything, lose_the_rank])
+def test_blocks_that_nobody_holds_or_wants_are_forgotten(lose: Callable[[Rig], None]) -> None:
+    """Evicted or lost with the worker, blocks without demand are out of the index by the next scan."""
+    rig = Rig(cluster=a_cluster({1: 1}))
+    rig.seed(CpGroup(0, 1))
+    lose(rig)
+    rig.tell(TimerFired(1, "scan", 1))
+    assert len(rig.control.index) == 0
+
+
+@pytest.mark.parametrize("end", [StepFinished, StepFailed])
+def test_between_steps_nothing_has_been_used_of_the_queue(end: type) -> None:
+    """Once a step is over the remaining estimate is the whole queue, however much later."""
+    rig = Rig(cluster=a_cluster({1: 1}))
+    order = rig.arrive(a_request(0))
+    waiting = rig.arrive(a_request(1))
+    rig.start(order)
+    rest: tuple[object, ...] = (7, ()) if end is StepFinished else ("torn",)
+    rig.tell(end(5, order.request_id, order.worker, *rest))
+    rig.control.ledger.release(0)
+    assert list(rig.control.ledger.remaining(SECOND)) == [waiting.service_ns]
+
+
+def test_a_batch_is_used_up_as_a_whole() -> None:
+    """Far into a step of two requests nothing of either remains."""
+    rig = Rig(cluster=a_cluster({1: 1}))
+    for number in range(2):
+        rig.arrive(a_request(number))
+    rig.tell(StepStarted(0, 9, CpGroup(0, 1), 0, (StepItem(0, 0, 0), StepItem(1, 0, 0)), ()))
+    assert list(rig.control.ledger.remaining(SECOND)) == [0]
+
+
 def test_a_failed_step_takes_its_worker_out() -> None:
     """Its blocks are forgotten and it is no candidate; the reason is kept for the decisions (sec. 6.2)."""
     rig = Rig(cluster=a_cluster({1: 2}))

@@ -122,6 +122,18 @@ def test_the_audit_notices_a_child_without_its_parent() -> None:
         index.check()
 
 
+def test_the_audit_notices_a_node_that_lies_elsewhere() -> None:
+    """A node whose depth is not its parent's plus one, or whose children are miscounted, is found."""
+    index = an_index()
+    index.node(3).depth = 7
+    with pytest.raises(InvariantError, match="block 3: its parent 2 is not the node before it"):
+        index.check()
+    index = an_index()
+    index.node(2).children = 2
+    with pytest.raises(InvariantError, match="children miscounted"):
+        index.check()
+
+
 def a_key(path: tuple[int, ...]) -> int:
     """Number a path in a tree of three branches."""
     return int("1" + "".join(map(str, path)), 3)

@@ -11,11 +11,11 @@ from vertumnus.domain.codec import FACT, INPUT, ORDER, Record, encode_batch
 from vertumnus.domain.errors import InvariantError
 from vertumnus.domain.facts import RequestArrived, RequestCancelled, RequestEnded, TimerFired
 from vertumnus.domain.jobs import StepDone
-from vertumnus.domain.orders import SetTimer
+from vertumnus.domain.orders import Prefill, SetTimer
 from vertumnus.domain.request import Request
 from vertumnus.policy.config import CacheConfig
 from vertumnus.serving.loop import Loop
-from vertumnus.serving.replay import replay_facts, replay_inputs
+from vertumnus.serving.replay import Difference, replay_facts, replay_inputs
 from vertumnus.sim.durations import Durations
 from vertumnus.sim.engine import SimEngine
 from vertumnus.workers.fleet import Fleet
@@ -213,6 +213,17 @@ def test_a_replay_finds_a_changed_input() -> None:
     assert difference is not None
     assert (difference.place, difference.recorded) == (place + 1, records[place + 1])
     assert difference.replayed.body.compute_ns == done.compute_ns + 1
+
+
+def test_a_replay_of_facts_finds_a_missing_or_made_up_order() -> None:
+    """An order that the log lacks, or that nothing asked for, is a difference where it should be."""
+    rig = Rig()
+    records = rig.serve(shared_prefix_requests(MIX[:5]))
+    place = next(i for i, record in enumerate(records) if type(record.body) is Prefill)
+    lacking = replay_facts(records[:place] + records[place + 1 :], rig.fresh()[1])
+    assert lacking == Difference(place, records[place + 1], records[place])
+    made_up = replay_facts(records[: place + 1] + records[place:], rig.fresh()[1])
+    assert made_up == Difference(place + 1, records[place], None)
 
 
 @pytest.mark.parametrize("change", ["dropped", "doubled"])

@@ -4,7 +4,7 @@ from math import exp
 from statistics import mean, median, stdev
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.support.builders import a_prefill_time, a_profile
@@ -42,6 +42,7 @@ def test_hand_off_and_decoding_by_hand() -> None:
     assert [durations().decode(tokens) for tokens in (0, 1, 5)] == [0, 2_000_000, 10_000_000]
 
 
+@settings(max_examples=20)
 @given(st.integers(0, 10**6), st.integers(0, 10**9), st.integers(0, 3))
 def test_noise_depends_on_seed_request_and_attempt_only(seed: int, request_id: int, attempt: int) -> None:
     """The same request takes the same time in any job, beside any other request and in any process."""

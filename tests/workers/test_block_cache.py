@@ -280,3 +280,9 @@ def test_the_audit_notices(damage: str, complaint: str) -> None:
     a_damaged_cache("none").check(parents)
     with pytest.raises(InvariantError, match=complaint):
         a_damaged_cache(damage).check(parents)
+
+
+def test_the_audit_notices_a_block_without_its_parent() -> None:
+    """A resident block whose parent is not resident is found, pinned or not."""
+    with pytest.raises(InvariantError, match="block 2 outlives or outpins its parent"):
+        a_damaged_cache("none").check({1: None, 2: 9})

@@ -236,6 +236,15 @@ def test_a_worker_stalls_above_its_hand_off_share_and_resumes() -> None:
     assert rig.worker().handoff_blocks == 3
 
 
+def test_a_stalled_worker_that_is_lost_never_resumes() -> None:
+    """Its copies end as they would, but nothing is said of a worker that is out of service."""
+    rig = FleetRig(a_cluster(blocks_per_rank=8))
+    rig.place(a_request(0, input_tokens=48))
+    assert "WorkerStalled" in kinds(rig.finish_step())
+    rig.lose_rank(LEFT.first_rank)
+    assert kinds(rig.copy_done(0)) == ["HandoffFinished"]
+
+
 def test_a_share_that_is_just_reached_does_not_stall() -> None:
     """More than the share stalls, exactly the share does not."""
     rig = FleetRig(a_cluster(blocks_per_rank=12))
@@ -330,6 +339,16 @@ def test_cancel_in_the_queue() -> None:
     assert_settled(rig)
 
 
+def test_cancel_in_the_queue_leaves_no_trace() -> None:
+    """A number that comes again after its cancellation is placed like a new one."""
+    rig = FleetRig()
+    rig.place(a_request(0))
+    rig.place(a_request(1))
+    rig.cancel(1)
+    rig.place(a_request(1), RIGHT)
+    assert rig.step_of(RIGHT).works[0].request_id == 1
+
+
 def test_cancel_while_it_runs_takes_effect_at_the_end_of_the_step() -> None:
     """The step's work is kept in the cache, no hand-off follows, and the end is told once."""
     rig = FleetRig()
@@ -405,7 +424,7 @@ def test_a_failed_step_takes_its_worker_out_and_returns_its_requests() -> None:
     assert kinds(facts) == ["StepFailed", "RequestsReturned"]
     assert facts[1].request_ids == (0, 1, 2)
     assert not rig.worker().in_service
-    assert rig.worker().cache.used == 0
+    assert (rig.worker().cache.used, rig.worker().step, rig.fleet.is_busy) == (0, None, False)
     rig.place(a_request(0), RIGHT, attempt=1)
     assert rig.told(StepStarted)[-1].items == (StepItem(0, 1, 0),)
 

@@ -4,7 +4,7 @@ import sys
 from collections.abc import Sequence
 
 from vertumnus.commandline.exit_codes import INVALID, OK
-from vertumnus.commandline.results import run_parser
+from vertumnus.commandline.flags import run_parser
 from vertumnus.domain.codec import to_json_line
 from vertumnus.records.finish import salvage as salvage_run
 from vertumnus.records.run_dir import find_run, list_runs

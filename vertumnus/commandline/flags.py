@@ -2,6 +2,7 @@
 
 import argparse
 from collections.abc import Sequence
+from pathlib import Path
 from typing import NoReturn
 
 from msgspec import Struct
@@ -26,6 +27,7 @@ flags: -m, --multirun   sweep over every key given as a,b,c
 
 verbs: ls [GROUP]       experiments, workloads, models, clusters, policies, ... with their purpose
        report, sql, runs  results; vertumnus VERB --help says more
+       console [RUN]    watch a live run, or replay one that has ended
        audit, salvage  replay a run's log and check its books; make the tables of a killed run
 
 exit:  0 ok, 1 run failed, 2 bad input, 3 finished but INVALID, 130 interrupted
@@ -51,6 +53,15 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         raise ConfigError(f"{message}; see {self.prog} --help")
+
+
+def run_parser(verb: str, says: str) -> Parser:
+    """Return the parser of a verb over stored runs."""
+    parser = Parser(prog=f"vertumnus {verb}", description=says, allow_abbrev=False)
+    parser.add_argument(
+        "--runs-dir", type=Path, default=Path("runs"), help="where the runs lie; default runs"
+    )
+    return parser
 
 
 def read_flags(words: Sequence[str]) -> Flags:

@@ -2,10 +2,9 @@
 
 from argparse import Namespace
 from collections.abc import Sequence
-from pathlib import Path
 
 from vertumnus.commandline.exit_codes import OK
-from vertumnus.commandline.flags import Parser
+from vertumnus.commandline.flags import Parser, run_parser
 from vertumnus.config import nearest
 from vertumnus.domain.errors import ConfigError
 from vertumnus.report import commands
@@ -43,15 +42,6 @@ def runs(words: Sequence[str]) -> int:
     read = _parser("runs", "List every run, oldest first.", forms=("json", "csv")).parse_args(list(words))
     commands.runs(read.runs_dir, _form(read))
     return OK
-
-
-def run_parser(verb: str, says: str) -> Parser:
-    """Return the parser of a verb over stored runs."""
-    parser = Parser(prog=f"vertumnus {verb}", description=says, allow_abbrev=False)
-    parser.add_argument(
-        "--runs-dir", type=Path, default=Path("runs"), help="where the runs lie; default runs"
-    )
-    return parser
 
 
 def _parser(verb: str, says: str, forms: Sequence[str]) -> Parser:

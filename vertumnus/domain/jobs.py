@@ -31,7 +31,7 @@ class Job(Struct, frozen=True, gc=False, array_like=True, tag=True):
 
 
 class StepJob(Job, frozen=True, gc=False, array_like=True, tag=True):
-    """Prefill the works together at one worker; answered by StepDone or StepError."""
+    """Prefill the works together at one worker; answered by StepDone or JobError."""
 
     worker: CpGroup
     epoch: Epoch

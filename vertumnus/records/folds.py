@@ -21,7 +21,7 @@ class RunFolds:
         self._faults = FaultList()
         self._problems: list[str] = []
         self._now: Nanoseconds = 0
-        self._handlers = _joined(self._timeline.handlers, self._load.handlers, self._faults.handlers)
+        self._handlers = joined(self._timeline.handlers, self._load.handlers, self._faults.handlers)
 
     @property
     def now(self) -> Nanoseconds:
@@ -77,6 +77,7 @@ class RunFolds:
         return self._now
 
 
-def _joined(*handlers: Handlers) -> dict[type, tuple[Callable[[Any], None], ...]]:
+def joined(*handlers: Handlers) -> dict[type, tuple[Callable[[Any], None], ...]]:
+    """Return the handlers of each type, in the order of the tables."""
     types = dict.fromkeys(kind for table in handlers for kind in table)
     return {kind: tuple(table[kind] for table in handlers if kind in table) for kind in types}

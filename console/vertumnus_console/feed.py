@@ -1,0 +1,66 @@
+"""The thread that replays, so that the screen never waits for it."""
+
+from collections.abc import Callable
+from queue import Empty, SimpleQueue
+from threading import Thread
+from time import monotonic
+from typing import TypeAlias
+
+from vertumnus_console.player import Player, Snapshot
+
+INTERVAL_S = 0.2
+"""Distance of two snapshots, and of two looks at a log that grows."""
+
+Ask: TypeAlias = Callable[[Player], object]
+"""What the operator wants of the player."""
+
+
+class Feed(Thread):
+    """Owns the player; the screen asks and looks at the newest snapshot."""
+
+    def __init__(self, player: Player) -> None:
+        super().__init__(name="feed", daemon=True)
+        self.latest: Snapshot | None = None
+        """Replaced whole; what was not looked at in time is never drawn."""
+        self.failure: str | None = None
+        """Why the replay ended early; the last snapshot stays."""
+        self._player = player
+        self._asks: SimpleQueue[Ask | None] = SimpleQueue()
+
+    def ask(self, what: Ask) -> None:
+        """Have *what* done with the player; returns at once."""
+        self._asks.put(what)
+
+    def stop(self) -> None:
+        """End the thread and wait for it."""
+        self._asks.put(None)
+        self.join()
+
+    def run(self) -> None:
+        """Follow the run until `stop`."""
+        try:
+            self._follow()
+        except Exception as error:  # whatever is wrong with the log, the screen stays and says so
+            self.failure = f"{type(error).__name__}: {error}"
+        finally:
+            self._player.close()
+
+    def _follow(self) -> None:
+        next_look = 0.0
+        while True:
+            has_more = self._player.turn(monotonic())
+            if not has_more or monotonic() >= next_look:
+                next_look = monotonic() + INTERVAL_S
+                self.latest = self._player.snapshot()
+            if not self._obey(0.0 if has_more else None if self._player.is_at_rest else INTERVAL_S):
+                return
+
+    def _obey(self, wait_s: float | None) -> bool:
+        """Wait up to *wait_s* for something asked (None: for ever) and do all of it; False to stop."""
+        try:
+            while (what := self._asks.get(timeout=wait_s)) is not None:
+                what(self._player)
+                wait_s = 0.0
+        except Empty:
+            return True
+        return False

@@ -1,0 +1,147 @@
+"""Where in a run the console stands: at its end, which may move, at an instant, or playing."""
+
+from typing import NamedTuple
+
+from vertumnus.domain.units import SECOND, Nanoseconds
+from vertumnus.records.log import is_locked
+from vertumnus.records.run_dir import RunDir
+from vertumnus_console.replay import Replay
+from vertumnus_console.view import ClusterView
+
+EVENTS_A_TURN = 500
+"""About 20 ms of replay: how long a key may wait."""
+SEEK_SHARE = 0.05
+"""Of the time read so far; one step of a seek."""
+
+
+class Snapshot(NamedTuple):
+    """What there is to draw."""
+
+    view: ClusterView
+    end_ns: Nanoseconds | None
+    """The run's last instant, as far as its log went when last looked; None until it was read that far."""
+    is_live: bool
+    """Whether the run still writes its log."""
+    follows: bool
+    """Whether what is shown is the run's end, as far as it is read."""
+    is_playing: bool
+    is_seeking: bool
+    """Whether the replay is still on its way to what was asked for."""
+    progress: float | None
+    """Share of the way to an instant that is sought; None when it is the end, which is not known."""
+    status: str
+    """How the run ended: the words of its last file, or "killed" without one; "" while it is live."""
+
+
+class _Playing(NamedTuple):
+    since_wall_s: float
+    from_ns: Nanoseconds
+
+
+class Player:
+    """Moves a replay to where the operator wants it; not safe to share between threads."""
+
+    def __init__(self, run: RunDir, speed: float) -> None:
+        """Stand at the end of *run*; *speed* is the run's seconds per second of playing.
+
+        Raises ConfigError when the run has no log that can be replayed.
+        """
+        self._run = run
+        self._speed = speed
+        self._replay = Replay(run.log)
+        self.header = self._replay.header
+        self._target: Nanoseconds | None = None
+        """Show the run just before this; None for its end."""
+        self._playing: _Playing | None = None
+        self._end: Nanoseconds = 0
+        """Latest instant read."""
+        self._knows_end = False
+        self._is_live = is_locked(run.log)
+        self._is_seeking = True
+        self._shown: ClusterView | None = None
+
+    def seek(self, steps: int) -> None:
+        """Go *steps* seek steps on, or back when negative; past the end is the end."""
+        at = self._end if self._target is None else self._target
+        at += round(steps * SEEK_SHARE * self._end)
+        self._go(None if at >= self._end else max(0, at))
+
+    def go_to_start(self) -> None:
+        """Show the run before its first event."""
+        self._go(0)
+
+    def go_to_end(self) -> None:
+        """Show the run's end and follow it."""
+        self._go(None)
+
+    def toggle(self, wall_s: float) -> None:
+        """Pause, or play on; the end of a run that is over plays from the start.
+
+        *wall_s* is the clock's time now.
+        """
+        if self._playing is not None:
+            self._playing = None
+        elif self._target is None and self._is_live:
+            self._go(self._end + 1)  # the last event that is shown stays shown
+        else:
+            at = self._target or 0
+            self._go(at)
+            self._playing = _Playing(wall_s, at)
+
+    @property
+    def is_at_rest(self) -> bool:
+        """Whether nothing will change until somebody asks for it."""
+        return not (self._is_live or self._is_seeking or self._playing)
+
+    def turn(self, wall_s: float) -> bool:
+        """Go on for a moment at the clock's time *wall_s*; return whether there is more to do at once."""
+        # before reading: what the log holds once it is let go is all that there will be
+        self._is_live = is_locked(self._run.log)
+        if self._playing is not None:
+            past_s = wall_s - self._playing.since_wall_s
+            self._target = self._playing.from_ns + round(past_s * self._speed * SECOND)
+        if self._is_behind_us():
+            self._replay.close()
+            self._replay = Replay(self._run.log)
+        self._is_seeking = self._replay.advance(self._target, EVENTS_A_TURN)
+        self._end = max(self._end, self._replay.now_ns or 0)
+        if not self._is_seeking and self._replay.is_at_end:
+            self._knows_end = True
+            if self._playing is not None:
+                self.go_to_end()
+        return self._is_seeking
+
+    def snapshot(self) -> Snapshot:
+        """Return what there is to draw; on the way back to an instant, what was shown before."""
+        at = self._replay.now_ns or 0
+        if self._target is not None and not self._is_seeking:
+            at = self._target
+        if self._shown is None or not self._is_seeking or at > self._shown.now_ns:
+            self._shown = self._replay.view(at)
+        return Snapshot(
+            view=self._shown,
+            end_ns=self._end if self._knows_end else None,
+            is_live=self._is_live,
+            follows=self._target is None,
+            is_playing=self._playing is not None,
+            is_seeking=self._is_seeking,
+            progress=(self._replay.now_ns or 0) / self._target if self._target else None,
+            status="" if self._is_live else self._status(),
+        )
+
+    def close(self) -> None:
+        """Close the log."""
+        self._replay.close()
+
+    def _go(self, target: Nanoseconds | None) -> None:
+        self._target = target
+        self._playing = None
+        self._is_seeking = True
+
+    def _is_behind_us(self) -> bool:
+        now = self._replay.now_ns
+        return self._target is not None and now is not None and now >= self._target
+
+    def _status(self) -> str:
+        end = self._run.end()
+        return "killed" if end is None else f"{end.status}, {end.verdict}"
