@@ -17,9 +17,10 @@ from vertumnus.domain.facts import (
     StepFailed,
     StepFinished,
     StepStarted,
+    TransferFinished,
     WorkerFormed,
 )
-from vertumnus.domain.orders import Answer, CloseTransition, Reopen
+from vertumnus.domain.orders import Answer, CloseTransition, Reopen, Transfer
 from vertumnus.policy.control_plane import ControlPlane
 from vertumnus.serving.loop import Loop
 from vertumnus.serving.replay import replay_facts, replay_inputs
@@ -40,10 +41,10 @@ shapes = st.lists(
 class MovingRig:
     """Eight ranks under degrees 1, 2, 4, an operator with wishes, an audit after every event."""
 
-    def __init__(self, seed: int, actions, **chaos: float) -> None:
+    def __init__(self, seed: int, actions, composition=None, **chaos: float) -> None:
         random = Random(seed)
         self.cluster = a_cluster(
-            composition={4: 1, 2: 1, 1: 2},
+            composition=composition or {4: 1, 2: 1, 1: 2},
             degrees=(1, 2, 4),
             blocks_per_rank=random.choice([16, 24, 64]),
             decode=DecodeConfig(ranks=2, slots_per_rank=3, tokens_per_rank=600),
@@ -174,3 +175,19 @@ def test_a_missing_acknowledgement_fails_closed() -> None:
     assert {end.status for end in rig.bodies(RequestEnded)} == {"finished"}
     late = [start for start in rig.bodies(StepStarted) if start.at > closed.epoch + 6_000_000_000]
     assert late and all(start.worker.first_rank >= 4 for start in late)
+
+
+def test_a_split_fetches_the_missing_half_on_first_reuse() -> None:
+    """Blocks of the parent's prefix are copied from the sibling, once; then the prefix is a hit there."""
+    rig = MovingRig(5, [], composition={4: 1})
+    rig.engine.schedule(OperatorActed(350_000_000, 0, "tester", "split", (CpGroup(0, 4),)), 350_000_000)
+    rig.loop.serve(shared_prefix_requests([(0, 12, 2)] * 60, gap_ns=15_000_000), rig.audit)
+    copied = rig.bodies(TransferFinished)
+    assert {body.worker for body in copied} == {CpGroup(0, 2), CpGroup(2, 2)} and len(copied) == 2
+    for body in copied:
+        starts = [start for start in rig.bodies(StepStarted) if start.worker == body.worker]
+        assert starts and all(item.cached_tokens == 12 * 16 for start in starts for item in start.items)
+    orders = rig.bodies(Transfer)
+    for order in orders:
+        moved = [rank for rank in order.sources if rank not in order.destination.ranks]
+        assert 0 < len(moved) < len(order.path), "only the missing half travels"

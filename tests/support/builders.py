@@ -95,6 +95,8 @@ def a_control_plane(
         blocks_per_rank=cluster.blocks_per_rank,
         max_attempts=cluster.max_attempts,
         lattice=cluster.lattice,
+        link=cluster.link,
+        block_bytes=1024 * BLOCK_TOKENS,
         observe=observe,
     )
 

@@ -11,6 +11,8 @@ from vertumnus.domain.jobs import (
     AdoptJob,
     AnyJob,
     AnyOutcome,
+    CopyDone,
+    CopyJob,
     DecodeDone,
     FirstToken,
     HandoffDone,
@@ -64,6 +66,10 @@ class ChaosEngine:
             self._push(JobError(at, job.job_id, "broken") if failed else StepDone(at, job.job_id, 7), at)
         elif type(job) is HandoffJob:
             self._hand_off(job, at)
+        elif type(job) is CopyJob:
+            failed = self._random.random() < self._handoff_error
+            done = JobError(at, job.job_id, "torn") if failed else CopyDone(at, job.job_id, 64, 9)
+            self._push(done, at)
         elif type(job) is AdoptJob:
             if self._random.random() >= self._lost_ack:
                 self._push(Adopted(at, job.job_id), at)

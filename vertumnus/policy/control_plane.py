@@ -24,9 +24,13 @@ from vertumnus.domain.facts import (
     StepFinished,
     StepStarted,
     TimerFired,
+    TransferFailed,
+    TransferFinished,
+    TransferStarted,
     WorkerDrained,
     WorkerFormed,
 )
+from vertumnus.domain.link import LinkConfig
 from vertumnus.domain.orders import Answer, AnyOrder, Cancel, CloseTransition, Prefill, Reject, SetTimer
 from vertumnus.domain.prefill_time import PrefillTimeModel
 from vertumnus.domain.request import Request, blocks_for
@@ -38,6 +42,7 @@ from vertumnus.policy.offers import Pricer
 from vertumnus.policy.placement import Decision, cheapest, cost_rule
 from vertumnus.policy.pool import PoolState
 from vertumnus.policy.prefix.index import Match, PrefixIndex
+from vertumnus.policy.prefix.reconcile import Reconciler
 from vertumnus.policy.reconfig.moves import Move, check_move
 from vertumnus.policy.reconfig.transition import Transitions
 from vertumnus.policy.statistics import PrefixStatistics
@@ -69,6 +74,8 @@ class ControlPlane:
         blocks_per_rank: Blocks,
         max_attempts: int,
         lattice: Lattice,
+        link: LinkConfig,
+        block_bytes: int,
         switch_timeout_s: float = 5.0,
         observe: Callable[[Decision], None] | None = None,
     ) -> None:
@@ -79,6 +86,9 @@ class ControlPlane:
         self._lattice = lattice
         self._transitions = Transitions(to_ns(switch_timeout_s))
         self._waiting = Waiting()
+        self._reconciler = Reconciler(
+            self.index, prefill_time, link, block_tokens=block_tokens, block_bytes=block_bytes
+        )
         self._prefill_time = prefill_time
         self._block_tokens = block_tokens
         self._max_attempts = max_attempts
@@ -103,6 +113,9 @@ class ControlPlane:
             WorkerDrained: self._transitions_move,
             EpochAdopted: self._transitions_move,
             WorkerFormed: self._worker_formed,
+            TransferStarted: self._transfer_started,
+            TransferFinished: self._transfer_finished,
+            TransferFailed: self._transfer_ended,
             OperatorActed: self._operator_acted,
             TimerFired: self._timer_fired,
         }
@@ -132,7 +145,7 @@ class ControlPlane:
         decision = self._decide(placed, match, fact.at)
         if decision.offers and match.known:
             self._count_missed(request, match, decision)
-        return self._orders(placed, decision)
+        return self._orders(placed, match, decision)
 
     def _cancelled(self, fact: RequestCancelled) -> list[AnyOrder]:
         return [Cancel(fact.request_id)] if fact.request_id in self._open else []
@@ -152,7 +165,7 @@ class ControlPlane:
 
     def _place_again(self, placed: Placed, now: Nanoseconds) -> list[AnyOrder]:
         match = self.index.match(placed.request.block_keys or ())
-        return self._orders(placed, self._decide(placed, match, now))
+        return self._orders(placed, match, self._decide(placed, match, now))
 
     def _place_waiting(self, now: Nanoseconds) -> list[AnyOrder]:
         return [
@@ -179,21 +192,20 @@ class ControlPlane:
             self._observe(decision)
         return decision
 
-    def _orders(self, placed: Placed, decision: Decision) -> list[AnyOrder]:
-        if decision.chosen is None and len(self._transitions):
-            self._waiting.add(placed.request.request_id)  # what the transition makes may hold it
-            return []
-        return [self._order(placed, decision)]
-
-    def _order(self, placed: Placed, decision: Decision) -> AnyOrder:
+    def _orders(self, placed: Placed, match: Match, decision: Decision) -> list[AnyOrder]:
         request = placed.request
         if decision.chosen is None:
+            if len(self._transitions):
+                self._waiting.add(request.request_id)  # what the transition makes may hold it
+                return []
             why = "; ".join(f"worker {worker}: {reason}" for worker, reason in decision.excluded)
             status: Literal["failed", "rejected"] = "failed" if placed.attempt else "rejected"
-            return Reject(request.request_id, status, f"no worker can serve it ({why})")
+            return [Reject(request.request_id, status, f"no worker can serve it ({why})")]
         offer = decision.offers[decision.chosen]
         self.ledger.reserve(request.request_id, offer.worker, offer.service_ns)
-        return Prefill(
+        held = match.held[self.pool.workers[offer.worker].place]
+        fetch = self._reconciler.fetch(request, offer.worker, held, match.known)
+        prefill = Prefill(
             request.request_id,
             placed.attempt,
             offer.worker,
@@ -201,7 +213,9 @@ class ControlPlane:
             (),
             offer.service_ns,
             offer.cached_tokens,
+            None if fetch is None else fetch.transfer_id,
         )
+        return [prefill] if fetch is None or fetch.order is None else [fetch.order, prefill]
 
     def _count_missed(self, request: Request, match: Match, decision: Decision) -> None:
         degree = self._preferred_degree(request, decision)
@@ -260,6 +274,22 @@ class ControlPlane:
         self._take_out(self.pool.workers[fact.worker], f"a step failed: {fact.reason}")
         return self._transitions_move(fact)
 
+    # ---- transfers ------------------------------------------------------------------------------
+
+    def _transfer_started(self, fact: TransferStarted) -> list[AnyOrder]:
+        for rank, keys in fact.evicted:
+            self.statistics.note_unheld(self.index.evict(rank, keys))
+        return []
+
+    def _transfer_finished(self, fact: TransferFinished) -> list[AnyOrder]:
+        path = self._reconciler.end(fact.transfer_id).path
+        self.index.install(path[: fact.first_block + len(fact.owners)], fact.first_block, fact.owners)
+        return []
+
+    def _transfer_ended(self, fact: TransferFailed) -> list[AnyOrder]:
+        self._reconciler.end(fact.transfer_id)
+        return []
+
     # ---- losses, transitions, timers ------------------------------------------------------------
 
     def _rank_lost(self, fact: RankLost) -> list[AnyOrder]:
@@ -304,6 +334,7 @@ class ControlPlane:
             for group in order.sources:
                 self.pool.workers[group].draining = None
             return
+        self._reconciler.recompose(order)
         self.pool.replace(order.sources, order.targets, order.reason or None)
         self.index.recompose(self.pool.groups)
         self.ledger.recompose(self.pool.groups)

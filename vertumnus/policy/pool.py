@@ -1,4 +1,4 @@
-"""The pool as the control plane knows it: which workers there are, and which of them serve (sec. 3.1, 6.2)."""
+"""The pool as the control plane knows it: which workers there are, which of them serve (sec. 3.1, 6.2)."""
 
 from collections.abc import Sequence
 

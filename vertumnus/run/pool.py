@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from vertumnus.config import RunConfig, to_run_config
 from vertumnus.domain.errors import ConfigError, InvariantError
-from vertumnus.domain.prefill_time import PrefillTimeModel
+from vertumnus.domain.profile import ModelProfile
 from vertumnus.domain.units import Tokens
 from vertumnus.policy.control_plane import ControlPlane
 from vertumnus.policy.placement import Decision
@@ -37,7 +37,7 @@ class Pool(NamedTuple):
 
 def build_pool(
     config: RunConfig,
-    prefill_time: PrefillTimeModel,
+    profile: ModelProfile,
     block_tokens: Tokens,
     observe: Callable[[Decision], None] | None = None,
 ) -> Pool:
@@ -47,11 +47,13 @@ def build_pool(
         config.policy,
         config.cache,
         cluster.initial_composition(),
-        prefill_time,
+        profile.prefill_time(),
         block_tokens=block_tokens,
         blocks_per_rank=cluster.blocks_per_rank,
         max_attempts=cluster.max_attempts,
         lattice=cluster.lattice,
+        link=cluster.link,
+        block_bytes=profile.kv_bytes_per_token * block_tokens,
         observe=observe,
     )
     return Pool(Fleet(cluster, block_tokens), control)
@@ -66,7 +68,7 @@ def pool_of(header: LogHeader) -> Pool:
         config = to_run_config(header.config)
     except ConfigError as error:
         raise ConfigError("the log's config is not one of this version:", *error.problems) from error
-    return build_pool(config, header.profile.prefill_time(), header.block_tokens)
+    return build_pool(config, header.profile, header.block_tokens)
 
 
 def _found(audit: Callable[[], None]) -> list[str]:

@@ -68,7 +68,7 @@ def serve_recorded(
     header = _header(session)
     recorder = Recorder(run, header)
     observe = _sampling(header.records, recorder)
-    pool = build_pool(config, session.profile.prefill_time(), session.block_tokens, observe)
+    pool = build_pool(config, session.profile, session.block_tokens, observe)
     if start_clock is not None:
         start_clock()
     started = perf_counter()

@@ -28,7 +28,15 @@ def simulate(config: RunConfig, backend: SimConfig, overrides: Sequence[str], co
     profile = required_profile(config)
     stream = load_stream(config)
     requests = simulated_requests(config, profile, stream)
-    engine = SimEngine(Durations(profile, config.seed, backend.noise_sigma))
+    durations = Durations(
+        profile,
+        config.seed,
+        backend.noise_sigma,
+        switch_s=backend.switch_s,
+        link=config.cluster.link,
+        block_tokens=stream.block_tokens,
+    )
+    engine = SimEngine(durations)
     session = Session(config, overrides, profile, stream.block_tokens, requests)
     with _rare_collections():
         return serve_recorded(session, engine, console)

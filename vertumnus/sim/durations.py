@@ -9,6 +9,7 @@ from math import exp
 from statistics import NormalDist
 
 from vertumnus.domain.jobs import AdoptJob, StepJob
+from vertumnus.domain.link import LinkConfig
 from vertumnus.domain.prefill_time import PrefillTimeModel
 from vertumnus.domain.profile import ModelProfile
 from vertumnus.domain.units import Nanoseconds, RequestId, Tokens, to_ns
@@ -19,9 +20,20 @@ _QUANTILES = 4096
 class Durations:
     """Times of the jobs of one run."""
 
-    def __init__(self, profile: ModelProfile, seed: int, noise_sigma: float, switch_s: float = 0.02) -> None:
+    def __init__(
+        self,
+        profile: ModelProfile,
+        seed: int,
+        noise_sigma: float,
+        *,
+        switch_s: float = 0.02,
+        link: LinkConfig | None = None,
+        block_tokens: Tokens = 1,
+    ) -> None:
         """Use *profile* with log-normal noise of *noise_sigma*; a rank adopts an epoch in *switch_s* [s]."""
         self._switch_ns = to_ns(switch_s)
+        self._link = link or LinkConfig()
+        self._block_bytes = profile.kv_bytes_per_token * block_tokens
         self._profile = profile
         self._prefill_time: PrefillTimeModel = profile.prefill_time()
         self._seed = seed
@@ -44,6 +56,11 @@ class Durations:
     def decode(self, output_tokens: Tokens) -> Nanoseconds:
         """Return the time of *output_tokens* decode steps [ns]."""
         return output_tokens * self._decode_step_ns
+
+    def copy(self, blocks: int) -> tuple[int, Nanoseconds]:
+        """Return the bytes of *blocks* and the time of their copy alone on its link [bytes, ns]."""
+        payload = blocks * self._block_bytes
+        return payload, self._link.transfer(payload)
 
     def adopt(self, job: AdoptJob) -> Nanoseconds:
         """Return the time from sending a control record to its rank's acknowledgement [ns]."""

@@ -10,6 +10,8 @@ from vertumnus.domain.jobs import (
     AdoptJob,
     AnyJob,
     AnyOutcome,
+    CopyDone,
+    CopyJob,
     DecodeDone,
     FirstToken,
     HandoffDone,
@@ -30,6 +32,8 @@ class SimEngine:
         self._now: Nanoseconds = 0
         self._sequence = 0
         self._heap: list[tuple[Nanoseconds, int, InputFact | AnyOutcome]] = []
+        self._link_free: dict[int, Nanoseconds] = {}
+        """When the last copy into the worker that begins at a rank is over."""
         self._decoding: dict[JobId, Nanoseconds] = {}
         """When each hand-off job emits its first token, until its output is complete."""
 
@@ -49,6 +53,8 @@ class SimEngine:
             self._push(StepDone(self._now + took, job.job_id, took), self._now + took)
         elif type(job) is HandoffJob:
             self._decode(job)
+        elif type(job) is CopyJob:
+            self._copy(job)
         elif type(job) is AdoptJob:
             took = self._durations.adopt(job)
             self._push(Adopted(self._now + took, job.job_id), self._now + took)
@@ -71,6 +77,14 @@ class SimEngine:
 
     def close(self) -> None:
         """Nothing was started."""
+
+    def _copy(self, job: CopyJob) -> None:
+        ready = max(
+            self._now, self._link_free.get(job.worker.first_rank, 0)
+        )  # one copy at a time into a worker
+        payload, took = self._durations.copy(len(job.moves))
+        self._link_free[job.worker.first_rank] = ready + took
+        self._push(CopyDone(ready + took, job.job_id, payload, took), ready + took)
 
     def _decode(self, job: HandoffJob) -> None:
         arrived = self._now + self._durations.handoff(job.input_tokens)

@@ -3,6 +3,7 @@
 from msgspec import Struct
 
 from vertumnus.domain.cluster import Composition, Lattice
+from vertumnus.domain.link import LinkConfig
 
 
 class DecodeConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -35,6 +36,7 @@ class ClusterConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     blocks_per_rank: int
     """Block slots of each rank's KV store."""
     decode: DecodeConfig
+    link: LinkConfig = LinkConfig()
     step_tokens: int = 0
     """Uncached tokens that a step may batch over several requests; 0 is one request a step [tokens]."""
     handoff_share: float = 0.25

@@ -28,6 +28,9 @@ from vertumnus.domain.facts import (
     StepFinished,
     StepItem,
     StepStarted,
+    TransferFailed,
+    TransferFinished,
+    TransferStarted,
     WorkerDrained,
     WorkerFormed,
     WorkerResumed,
@@ -38,6 +41,8 @@ from vertumnus.domain.jobs import (
     AdoptJob,
     AnyJob,
     AnyOutcome,
+    CopyDone,
+    CopyJob,
     DecodeDone,
     FirstToken,
     HandoffDone,
@@ -58,11 +63,13 @@ from vertumnus.domain.orders import (
     Prefill,
     Reject,
     Reopen,
+    Transfer,
 )
 from vertumnus.domain.request import Request
 from vertumnus.domain.units import Epoch, JobId, Nanoseconds, Rank, RequestId, Tokens
 from vertumnus.workers.block_cache import BlockCache, UseClock
 from vertumnus.workers.config import ClusterConfig
+from vertumnus.workers.copies import Copy, abandon_copy, begin_copy, finish_copy
 from vertumnus.workers.decode_pool import DecodePool
 from vertumnus.workers.formation import Formations
 from vertumnus.workers.worker import Occupancy, Worker
@@ -106,6 +113,7 @@ class Fleet:
         self._jobs_open: dict[JobId, Occupancy] = {}
         self._steps_open: dict[JobId, Worker] = {}
         self._formations = Formations()
+        self._copies: dict[JobId, Copy] = {}
         self._last_job: JobId = 0
         self._facts: list[DerivedFact] = []
         self._jobs: list[AnyJob] = []
@@ -114,11 +122,13 @@ class Fleet:
             HandoffDone: self._handoff_done,
             FirstToken: self._first_token,
             DecodeDone: self._decode_done,
+            CopyDone: self._copy_done,
             Adopted: self._adopted,
             JobError: self._job_error,
         }
         self._carry_out = {
             Prefill: self._prefill,
+            Transfer: self._transfer,
             Cancel: self._cancel,
             Reject: self._reject,
             Drain: self._drain,
@@ -136,7 +146,7 @@ class Fleet:
     @property
     def is_busy(self) -> bool:
         """Whether the engine has a job whose outcome is awaited."""
-        return bool(self._steps_open or self._jobs_open or self._formations)
+        return bool(self._steps_open or self._jobs_open or self._copies or self._formations)
 
     # ---- events ---------------------------------------------------------------------------------
 
@@ -329,6 +339,9 @@ class Fleet:
     def _job_error(self, outcome: JobError) -> None:
         if self._formations.give_up(outcome.job_id):
             return
+        if outcome.job_id in self._copies:
+            self._copy_failed(outcome)
+            return
         worker = self._steps_open.get(outcome.job_id)
         if worker is not None:
             # its group may be stuck in a collective: out of service until a new epoch (sec. 6.2)
@@ -360,6 +373,55 @@ class Fleet:
     def _admit_waiting(self) -> None:
         for request_id, rank in self._pool.admit_waiting():
             self._submit_handoff(self._occupied[request_id], rank)
+
+    # ---- copies between workers -----------------------------------------------------------------
+
+    def _transfer(self, order: Transfer, now: Nanoseconds) -> None:
+        copy = begin_copy(order, self.workers[order.destination], self._worker_of_rank)
+        if isinstance(copy, str):
+            self._facts.append(TransferFailed(now, order.transfer_id, order.destination, copy))
+            return
+        copy.destination.awaited_transfers.add(order.transfer_id)
+        job_id = self._next_job()
+        self._copies[job_id] = copy
+        self._facts.append(TransferStarted(now, order.transfer_id, order.destination, copy.evicted))
+        self._jobs.append(CopyJob(job_id, order.destination, copy.moves))
+
+    def _copy_done(self, outcome: CopyDone) -> None:
+        copy = self._copies.pop(outcome.job_id, None)
+        if copy is None:
+            return
+        order = copy.order
+        if not copy.destination.in_service:
+            self._end_copy(copy, outcome.at, "its destination was lost")
+            return
+        owners = finish_copy(copy)
+        self._facts.append(
+            TransferFinished(
+                outcome.at,
+                order.transfer_id,
+                order.destination,
+                copy.first_block,
+                owners,
+                outcome.payload_bytes,
+                outcome.wire_ns,
+            )
+        )
+        self._after_copy(copy, outcome.at)
+
+    def _copy_failed(self, outcome: JobError) -> None:
+        self._end_copy(self._copies.pop(outcome.job_id), outcome.at, outcome.reason)
+
+    def _end_copy(self, copy: Copy, now: Nanoseconds, reason: str) -> None:
+        abandon_copy(copy)
+        order = copy.order
+        self._facts.append(TransferFailed(now, order.transfer_id, order.destination, reason))
+        self._after_copy(copy, now)
+
+    def _after_copy(self, copy: Copy, now: Nanoseconds) -> None:
+        copy.destination.awaited_transfers.discard(copy.order.transfer_id)
+        for worker, _keys in copy.pinned:
+            self._after_room(worker, now)
 
     # ---- change of geometry ---------------------------------------------------------------------
 
@@ -541,7 +603,8 @@ class Fleet:
 
     def _check_worker(self, worker: Worker) -> None:
         here = [o for o in self._occupied.values() if o.worker == worker.group and o.holds_blocks]
-        private = sum(len(o.private) for o in here)
+        copies = [copy for copy in self._copies.values() if copy.destination is worker]
+        private = sum(len(o.private) for o in here) + sum(len(copy.slots) for copy in copies)
         if worker.cache.used != worker.cache.resident + private:
             raise InvariantError(
                 f"worker {worker.group}: {worker.cache.used} slots used, not all accounted for"
@@ -551,6 +614,14 @@ class Fleet:
             raise InvariantError(
                 f"worker {worker.group}: hand-offs hold {handing_off} blocks, counted {worker.handoff_blocks}"
             )
-        pins = sum(1 for key in {key for o in here for key in o.path})
-        if pins != worker.cache.pinned:
-            raise InvariantError(f"worker {worker.group}: {worker.cache.pinned} blocks pinned, {pins} in use")
+        pinned = {key for o in here for key in o.path} | {
+            key
+            for copy in self._copies.values()
+            for owner, keys in copy.pinned
+            if owner is worker
+            for key in keys
+        }
+        if len(pinned) != worker.cache.pinned:
+            raise InvariantError(
+                f"worker {worker.group}: {worker.cache.pinned} blocks pinned, {len(pinned)} in use"
+            )

@@ -70,6 +70,10 @@ class Worker:
         self.running: list[Occupancy] = []
         self.handoff_blocks = 0
         """Slots that hand-offs under way or waiting keep from being reused."""
+        self.copies = 0
+        """Copies under way that read from this worker or write to it."""
+        self.awaited_transfers: set[int] = set()
+        """Transfers to this worker that have not ended."""
         self._block_tokens = block_tokens
         self._queue: list[tuple[int, int, Queued]] = []
         self._places = 0
@@ -81,8 +85,8 @@ class Worker:
 
     @property
     def is_at_boundary(self) -> bool:
-        """Whether no step runs and no hand-off needs a block: the ranks' geometry may change."""
-        return self.step is None and self.handoff_blocks == 0
+        """Whether no step runs and no hand-off or copy needs a block: the ranks' geometry may change."""
+        return self.step is None and self.handoff_blocks == 0 and self.copies == 0
 
     @property
     def queued(self) -> int:
@@ -168,6 +172,8 @@ class Worker:
     def _ready(self) -> Iterator[tuple[int, Queued]]:
         pending: set[RequestId] | None = None
         for place, (_, _, queued) in enumerate(self._queue):
+            if queued.order.after_transfer in self.awaited_transfers:
+                continue
             if queued.order.after and pending is None:
                 pending = set(self.queued_ids())
             if not queued.order.after or pending is None or pending.isdisjoint(queued.order.after):
