@@ -56,7 +56,8 @@ def spread(
         return Spread({}, float("inf"))
     work = _cumulative_work(sizes, tuple(room), prefill_time)
     utilisation = _least_utilisation(work, room)
-    return Spread(dict(sorted(_fill(work, room, utilisation).items())), utilisation)
+    filled = _fill(work, room, utilisation)
+    return Spread({degree: round(filled[degree]) for degree in room}, utilisation)
 
 
 _Work = Mapping[int, Sequence[Nanoseconds]]
@@ -90,15 +91,15 @@ def _least_utilisation(work: _Work, room: Mapping[int, float]) -> float:
     return high
 
 
-def _fill(work: _Work, room: Mapping[int, float], utilisation: float) -> dict[int, Nanoseconds]:
+def _fill(work: _Work, room: Mapping[int, float], utilisation: float) -> dict[int, float]:
     """Return each degree's demand when all but the smallest are filled up to *utilisation*, largest first."""
     place, filled = 0.0, {}
     *upper, smallest = sorted(room, reverse=True)
     for degree in upper:
         begin = _value_at(work[degree], place)
         place = max(place, _place_of(work[degree], begin + utilisation * room[degree]))
-        filled[degree] = round(_value_at(work[degree], place) - begin)
-    filled[smallest] = round(work[smallest][-1] - _value_at(work[smallest], place))
+        filled[degree] = _value_at(work[degree], place) - begin
+    filled[smallest] = work[smallest][-1] - _value_at(work[smallest], place)
     return filled
 
 

@@ -3,10 +3,10 @@
 The rules, in order:
 
 1. Capacity: demand above ``upper`` times the capacity asks for a split, below ``lower`` for a merge.
-2. Mix: the long fraction more than ``long_change`` above its stable level asks for a merge, below for a
-   split. We read the paper's "aggregate workload remains relatively stable" as: demand does not ask for
-   the opposite. Demand in seconds rises with the long fraction at a constant request rate, so a bound on
-   its change would hide the very windows that the rule is for.
+2. Mix: the long fraction more than ``long_change``, and more than chance, above its stable level asks for
+   a merge, below it for a split. We read the paper's "aggregate workload remains relatively stable" as:
+   demand does not ask for the opposite. Demand in seconds rises with the long fraction at a constant
+   request rate, so a bound on its change would hide the very windows that the rule is for.
 3. Capacity wins a conflict, in the very window in which it shows.
 4. A condition is acted on once it has shown ``persistence`` windows in a row, by the same rule and in the
    same direction; it stays in force while it keeps showing.
@@ -77,7 +77,7 @@ class Trigger:
         capacity_s = self._capacity.of(composition) * to_seconds(report.span_ns)
         stable = self._mix.fraction
         strained = strain(demand_s, capacity_s, self._thresholds)
-        changed = mix_change(report.long_fraction, self._mix, self._thresholds)
+        changed = mix_change(report, self._mix, self._thresholds)
         self._mix.note(report, has_moved=changed is not None)
         is_cooling = self._cool()
         shown = _agreed(strained, changed)
