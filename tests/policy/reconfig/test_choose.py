@@ -1,0 +1,75 @@
+"""Which eligible move is made: drain, then reconciliation, then first rank."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.support.reconfig import LATTICE, a_composition, tilings
+from vertumnus.domain.cluster import Composition, CpGroup
+from vertumnus.policy.reconfig.choose import choose
+from vertumnus.policy.reconfig.moves import Move, moves
+
+SINGLES = a_composition("0x1", "1x1", "2x1", "3x1")
+LOW, HIGH = moves(SINGLES, LATTICE)
+"""Merges of ranks 0 and 1, and of ranks 2 and 3."""
+
+
+def chosen(drains: tuple[int, ...] = (0, 0, 0, 0), blocks: tuple[float, float] = (0.0, 0.0), admissible=None):
+    """The merge chosen with a drain for each rank and blocks for each of the two merges."""
+    return choose(
+        moves(SINGLES, LATTICE),
+        "merge",
+        lambda worker: drains[worker.first_rank],
+        lambda move: blocks[move == HIGH],
+        admissible or (lambda move: True),
+    )
+
+
+def test_the_shorter_drain_wins() -> None:
+    """A merge waits for its slower sibling: max(1, 9) loses against max(5, 6), whatever is to be copied."""
+    assert chosen(drains=(1, 9, 5, 6), blocks=(0.0, 100.0)) == HIGH
+
+
+def test_then_the_lesser_traffic() -> None:
+    """Equal drains: 3 blocks lose against 2.5."""
+    assert chosen(drains=(4, 7, 7, 0), blocks=(3.0, 2.5)) == HIGH
+
+
+def test_then_the_lower_rank() -> None:
+    """All equal: the lower first rank."""
+    assert chosen() == LOW
+
+
+def test_only_what_is_admissible() -> None:
+    """The better move is refused: the other one; both are: none."""
+    assert chosen(drains=(1, 1, 5, 5), admissible=lambda move: move == HIGH) == HIGH
+    assert chosen(admissible=lambda move: False) is None
+
+
+def test_only_the_direction_asked_for() -> None:
+    """Four CP1 cannot be split, so a split finds nothing."""
+    assert choose(moves(SINGLES, LATTICE), "split", lambda w: 0, lambda m: 0.0, lambda m: True) is None
+
+
+@given(
+    st.sampled_from([Composition(tiling) for tiling in tilings(LATTICE)]),
+    st.sampled_from(["split", "merge"]),
+    st.dictionaries(st.integers(0, 3), st.integers(0, 2)),
+    st.randoms(use_true_random=False),
+)
+def test_the_choice_does_not_hang_on_the_order(composition, direction, drains, random) -> None:
+    """Shuffled moves give the same choice, and no eligible move drains faster."""
+
+    def drain_ns(worker: CpGroup) -> int:
+        return drains.get(worker.first_rank, 0)
+
+    def longest(move: Move) -> int:
+        return max(map(drain_ns, move.sources))
+
+    legal = moves(composition, LATTICE)
+    best = choose(legal, direction, drain_ns, lambda move: 0.0, lambda move: True)
+    random.shuffle(legal)
+    assert choose(legal, direction, drain_ns, lambda move: 0.0, lambda move: True) == best
+    eligible = [move for move in legal if move.kind == direction]
+    assert (best is None) == (not eligible)
+    if best is not None:
+        assert longest(best) == min(map(longest, eligible))

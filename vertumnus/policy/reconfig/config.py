@@ -1,0 +1,94 @@
+"""Which controller changes the composition, with its parameters (sec. 6)."""
+
+from collections.abc import Iterator
+from math import inf
+from typing import Literal, TypeAlias
+
+from msgspec import Struct
+
+LongFractionBy: TypeAlias = Literal["requests", "tokens"]
+
+
+class Thresholds(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """When demand and mix ask for a split or a merge; shared by the controllers that look at them."""
+
+    window_s: float = 20.0
+    """H: length of an observation window [s]."""
+    upper: float = 1.05
+    """Demand above this share of the profiled capacity asks for a split."""
+    lower: float = 0.65
+    """Demand below this share of the profiled capacity asks for a merge."""
+    long_tokens: int = 32_768
+    """A prompt of at least this length is long [tokens of the unscaled trace]."""
+    long_fraction_by: LongFractionBy = "requests"
+    """Whether the long fraction is a share of the requests or of their input tokens."""
+    long_change: float = 0.05
+    """The long fraction has moved when it differs by more than this from its stable level, in (0, 1)."""
+    persistence: int = 2
+    """Windows in a row that must show a condition before it is acted on."""
+    cooldown_windows: int = 2
+    """Windows after a transition in which nothing is asked for and nothing counts as persisting."""
+    switch_timeout_s: float = 5.0
+    """Time in which every rank must have adopted a new geometry, or the switch fails closed [s]."""
+
+    def __post_init__(self) -> None:
+        problems = [
+            *self._window_problems(),
+            *self._band_problems(),
+            *_timeout_problems(self.switch_timeout_s),
+        ]
+        if problems:
+            raise ValueError("\n".join(problems))
+
+    def _window_problems(self) -> Iterator[str]:
+        if not 0.0 < self.window_s < inf:
+            yield f"window_s must be above 0, got {self.window_s}"
+        if self.persistence < 1:
+            yield f"persistence must be at least 1 window, got {self.persistence}"
+        if self.cooldown_windows < 0:
+            yield f"cooldown_windows must be at least 0, got {self.cooldown_windows}"
+
+    def _band_problems(self) -> Iterator[str]:
+        if not 0.0 < self.upper < inf:
+            yield f"upper must be above 0, got {self.upper}"
+        if not 0.0 <= self.lower < self.upper:
+            yield f"lower must be at least 0 and below upper ({self.upper}), got {self.lower}"
+        if self.long_tokens < 1:
+            yield f"long_tokens must be at least 1 token, got {self.long_tokens}"
+        if not 0.0 < self.long_change < 1.0:
+            yield f"long_change must be in (0, 1), got {self.long_change}"
+
+
+class ThresholdsController(Thresholds, frozen=True, kw_only=True, tag_field="name", tag="thresholds"):
+    """Splits and merges as published: demand against capacity, then the mix of lengths (sec. 6.2)."""
+
+
+class AdviseController(Thresholds, frozen=True, kw_only=True, tag_field="name", tag="advise"):
+    """Says what `thresholds` would do, and changes nothing."""
+
+
+class ManualController(
+    Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, tag_field="name", tag="manual"
+):
+    """Splits and merges only where an operator asks for them."""
+
+    switch_timeout_s: float = 5.0
+    """Time in which every rank must have adopted a new geometry, or the switch fails closed [s]."""
+
+    def __post_init__(self) -> None:
+        for problem in _timeout_problems(self.switch_timeout_s):
+            raise ValueError(problem)
+
+
+class OffController(
+    Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, tag_field="name", tag="off"
+):
+    """The composition stays as it starts."""
+
+
+ControllerConfig: TypeAlias = ThresholdsController | AdviseController | ManualController | OffController
+
+
+def _timeout_problems(switch_timeout_s: float) -> Iterator[str]:
+    if not 0.0 < switch_timeout_s < inf:
+        yield f"switch_timeout_s must be above 0, got {switch_timeout_s}"
