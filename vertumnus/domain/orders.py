@@ -91,6 +91,28 @@ class CloseTransition(Order, frozen=True, gc=False, array_like=True, tag=True):
     reason: str
 
 
+class NoteWindow(Order, frozen=True, gc=False, array_like=True, tag=True):
+    """What the controller made of one observation window, for log and console (sec. 6.1-6.2)."""
+
+    index: int
+    start_ns: Nanoseconds
+    end_ns: Nanoseconds
+    requests: int
+    demand_ns: Nanoseconds
+    """D(k): predicted work that arrived, at the degrees that it was routed to."""
+    capacity_ns: Nanoseconds
+    """kappa * H over the workers in service."""
+    long_fraction: float | None
+    """Share of long requests; None when nothing arrived."""
+    signal: Literal["split", "merge"] | None
+    """What this window alone asks for."""
+    persistence: int
+    """Windows in a row that have asked for it."""
+    action: str
+    """What was begun, what `advise` would have begun, or nothing: "split 0x4 -> 0x2 + 2x2", ""."""
+    reason: str
+
+
 class Answer(Order, frozen=True, gc=False, array_like=True, tag=True):
     """What became of an operator's wish."""
 
@@ -107,5 +129,15 @@ class SetTimer(Order, frozen=True, gc=False, array_like=True, tag=True):
 
 
 AnyOrder: TypeAlias = (
-    Prefill | Transfer | Cancel | Reject | Drain | Reopen | AdoptEpoch | CloseTransition | Answer | SetTimer
+    Prefill
+    | Transfer
+    | Cancel
+    | Reject
+    | Drain
+    | Reopen
+    | AdoptEpoch
+    | CloseTransition
+    | NoteWindow
+    | Answer
+    | SetTimer
 )

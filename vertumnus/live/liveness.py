@@ -9,7 +9,9 @@ from typing import Literal, NamedTuple, TypeAlias
 from vertumnus.domain.units import SECOND, Nanoseconds
 from vertumnus.live.messages import Peer
 
-Debt: TypeAlias = Literal["ping", "step"]
+Debt: TypeAlias = Literal["ping", "step", "adopt"]
+
+_SPELLED: dict[Debt, str] = {"ping": "a ping", "step": "its step", "adopt": "its new epoch"}
 
 HEARTBEAT_NS: Nanoseconds = SECOND
 """Ranks without work are asked this often whether they are there."""
@@ -32,12 +34,16 @@ class Liveness:
     """The debts of all peers."""
 
     def __init__(self, answer_ns: Nanoseconds) -> None:
-        """Peers have *answer_ns* to answer a ping, and twice that for a step.
+        """Peers have *answer_ns* to answer a ping or to adopt an epoch, and twice that for a step.
 
         Twice, since the peers of a stuck rank report it after one such time: who is silent after two
         is the one that is stuck.
         """
-        self._limits: dict[Debt, Nanoseconds] = {"ping": answer_ns, "step": 2 * answer_ns}
+        self._limits: dict[Debt, Nanoseconds] = {
+            "ping": answer_ns,
+            "step": 2 * answer_ns,
+            "adopt": answer_ns,
+        }
         self._owed: dict[Peer, _Owed | None] = {}
         self._asked: dict[Peer, Nanoseconds] = {}
 
@@ -52,12 +58,12 @@ class Liveness:
         self._asked.pop(peer, None)
 
     def owes(self, peer: Peer, debt: Debt, now: Nanoseconds) -> None:
-        """Note that *peer* was given something to answer; a step outranks a ping before it."""
+        """Note that *peer* was given something to answer; it outranks a ping before it."""
         self._owed[peer] = _Owed(debt, now, now + self._limits[debt])
         self._asked[peer] = now
 
     def answered(self, peer: Peer, debt: Debt) -> None:
-        """Note an answer; one to a ping leaves a step owed that was sent after it."""
+        """Note an answer; one to a ping leaves a step or an epoch owed that was sent after it."""
         owed = self._owed.get(peer)
         if owed is not None and owed.debt == debt:
             self._owed[peer] = None
@@ -81,5 +87,4 @@ class Liveness:
 
 def _silence(owed: _Owed, now: Nanoseconds) -> str:
     waited_s = (now - owed.since) / SECOND
-    work = "its step" if owed.debt == "step" else "a ping"
-    return f"no answer to {work} for {waited_s:.1f} s (backend.step_timeout_s)"
+    return f"no answer to {_SPELLED[owed.debt]} for {waited_s:.1f} s (backend.step_timeout_s)"

@@ -18,7 +18,7 @@ from vertumnus.live.plan import LivePlan
 
 Pool: TypeAlias = Literal["prefill", "decode"]
 
-PROTOCOL_VERSION = 1
+PROTOCOL_VERSION = 2
 """Goes up when a message changes; a rank that speaks another version is refused."""
 
 
@@ -53,7 +53,7 @@ class Welcome(Message, frozen=True, array_like=True, tag=True):
     store_port: int
     """TCPStore of the coordinator, for rendezvous only."""
     kv_fds: tuple[int, ...]
-    """Open file behind the KV map of each prefill rank that this one maps; empty when pairwise."""
+    """Open file behind the KV map of each prefill rank, by rank; empty when pairwise."""
 
 
 class Step(Message, frozen=True, array_like=True, tag=True):
@@ -67,6 +67,17 @@ class Step(Message, frozen=True, array_like=True, tag=True):
     works: tuple[StepWork, ...]
     tokens: tuple[bytes, ...]
     """Uncached token ids of each work, int32."""
+
+
+class Adopt(Message, frozen=True, array_like=True, tag=True):
+    """The versioned control record (sec. 8): from the next message on you are one of this worker.
+
+    It travels in the stream of the steps, so that no step runs half before and half after it.
+    """
+
+    job_id: JobId
+    worker: CpGroup
+    epoch: Epoch
 
 
 class Admit(Message, frozen=True, array_like=True, tag=True):
@@ -103,6 +114,16 @@ class Receive(Message, frozen=True, array_like=True, tag=True):
     sends: tuple[tuple[Rank, int], ...]
     """Each owner and its pair's generation, in the order in which they are received."""
     slots: tuple[SlotId, ...]
+
+
+class Copy(Message, frozen=True, array_like=True, tag=True):
+    """To a prefill rank's transfer thread: take these blocks, and send those that others take from you."""
+
+    job_id: JobId
+    moves: tuple[tuple[SlotId, SlotId], ...]
+    """(source, destination): every move that this rank has a part in, in the order of the job."""
+    peers: tuple[tuple[Rank, int], ...]
+    """Each rank at the other end of a move, ascending, and its pair's generation; none when shared."""
 
 
 class Ping(Message, frozen=True, array_like=True, tag=True):
@@ -142,6 +163,12 @@ class StepFailed(Message, frozen=True, array_like=True, tag=True):
     reason: str
 
 
+class Adopted(Message, frozen=True, array_like=True, tag=True):
+    """This rank runs the worker and epoch of the Adopt."""
+
+    job_id: JobId
+
+
 class TransferDone(Message, frozen=True, array_like=True, tag=True):
     """From the receiving end: every block of the prompt has arrived."""
 
@@ -149,10 +176,18 @@ class TransferDone(Message, frozen=True, array_like=True, tag=True):
 
 
 class TransferFailed(Message, frozen=True, array_like=True, tag=True):
-    """From either end: the transfer broke; the pair's group is dead."""
+    """From either end: the transfer or copy broke; the pairs' groups are dead, and nothing arrives late."""
 
     job_id: JobId
     reason: str
+
+
+class Copied(Message, frozen=True, array_like=True, tag=True):
+    """Every block of a Copy that this rank takes lies in its slot."""
+
+    job_id: JobId
+    wire_ns: Nanoseconds
+    """From the first block asked for to the last one there, on this rank."""
 
 
 class HandoffDone(Message, frozen=True, array_like=True, tag=True):
@@ -186,14 +221,16 @@ class Pong(Message, frozen=True, array_like=True, tag=True):
     """I am here, between two pieces of work."""
 
 
-ToRank: TypeAlias = Welcome | Step | Admit | Stop | Send | Receive | Ping | Shutdown
+ToRank: TypeAlias = Welcome | Step | Adopt | Admit | Stop | Send | Receive | Copy | Ping | Shutdown
 FromRank: TypeAlias = (
     Register
     | Ready
     | StepDone
     | StepFailed
+    | Adopted
     | TransferDone
     | TransferFailed
+    | Copied
     | HandoffDone
     | HandoffFailed
     | Decoded

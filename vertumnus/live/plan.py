@@ -38,7 +38,12 @@ class LivePlan(Struct, frozen=True, kw_only=True):
     @property
     def store_bytes(self) -> int:
         """One prefill rank's KV store [bytes]."""
-        return self.blocks_per_rank * self.block_tokens * self.model.kv_bytes_per_token
+        return self.blocks_per_rank * self.block_bytes
+
+    @property
+    def block_bytes(self) -> int:
+        """KV of one block [bytes]."""
+        return self.block_tokens * self.model.kv_bytes_per_token
 
     @property
     def weights_path(self) -> Path | None:
@@ -46,7 +51,7 @@ class LivePlan(Struct, frozen=True, kw_only=True):
         return None if self.live.weights is None else Path(self.live.weights)
 
     def worker_of(self, rank: Rank) -> CpGroup:
-        """Return the worker that prefill *rank* belongs to."""
+        """Return the worker that prefill *rank* belongs to in the first composition."""
         return next(worker for worker in self.workers if rank in worker.ranks)
 
 

@@ -17,9 +17,12 @@ from vertumnus.live.control import Received, Switchboard
 from vertumnus.live.groups import serve_store
 from vertumnus.live.kv_store import shared_directory
 from vertumnus.live.launch import BAD_INPUT, RankProcess, StartError
-from vertumnus.live.liveness import Liveness
+from vertumnus.live.liveness import Debt, Liveness
 from vertumnus.live.messages import (
     PROTOCOL_VERSION,
+    Adopt,
+    Adopted,
+    FromRank,
     Peer,
     Ping,
     Pong,
@@ -39,6 +42,9 @@ INCARNATION = 0
 """Of every rank: this version does not start lost ranks again."""
 
 FIRST_EPOCH: Epoch = 0
+
+_OWED: dict[type[ToRank], Debt] = {Step: "step", Adopt: "adopt"}
+_PAID: dict[type[FromRank], Debt] = {StepDone: "step", StepFailed: "step", Adopted: "adopt"}
 
 _LOOK_S = 0.2
 """How long the end of a process may go unnoticed where the system cannot wait on one [s]."""
@@ -106,8 +112,9 @@ class RankPool:
         """Put *body* on the stream of *peer*; nothing happens when it is gone."""
         assert self._switchboard is not None, "start comes first"
         self._switchboard.send(peer, body)
-        if isinstance(body, Step):
-            self._liveness.owes(peer, "step", time.monotonic_ns())
+        debt = _OWED.get(type(body))
+        if debt is not None:
+            self._liveness.owes(peer, debt, time.monotonic_ns())
 
     def is_up(self, peer: Peer) -> bool:
         """Return whether *peer*'s process has not been reported lost."""
@@ -149,7 +156,8 @@ class RankPool:
 
     def _streams_of(self, peer: Peer) -> list[Peer]:
         """Return the streams of one process: its main loop's, and its transfer thread's if it has one."""
-        has_transfers = self._plan.transport == "pairwise"
+        # a decode rank copies out of shared memory itself, when it admits a prompt
+        has_transfers = peer.pool == "prefill" or self._plan.transport == "pairwise"
         return [peer, peer._replace(transfers=True)] if has_transfers else [peer]
 
     def _make_maps(self) -> list[IO[bytes]]:
@@ -159,15 +167,15 @@ class RankPool:
         directory = shared_directory(self._plan.live.shared_dir, ranks * size_bytes)
         return nameless_files(ranks, directory, size_bytes)
 
-    def _fds_of(self, peer: Peer) -> tuple[int, ...]:
-        """Return the maps that *peer* may open: its own, or all of them on a decode rank."""
-        fds = tuple(file.fileno() for file in self._maps)
-        return fds if peer.pool == "decode" else fds[peer.rank : peer.rank + 1]
+    @property
+    def _kv_fds(self) -> tuple[int, ...]:
+        """The open maps, by prefill rank: every rank reads all of them, and its owner writes one."""
+        return tuple(file.fileno() for file in self._maps)
 
     def _launch(self, peer: Peer, switchboard: Switchboard) -> None:
         for stream in self._streams_of(peer):
             switchboard.expect(stream, INCARNATION)
-        process = RankProcess(peer, INCARNATION, switchboard.endpoint, self._run, self._fds_of(peer))
+        process = RankProcess(peer, INCARNATION, switchboard.endpoint, self._run, self._kv_fds)
         self._processes[peer] = process
         if process.death_fd is not None:
             self._poller.register(process.death_fd, zmq.POLLIN)
@@ -202,7 +210,7 @@ class RankPool:
     def _welcome(self, peer: Peer) -> Welcome:
         assert self._store is not None, "the store is up before anyone is greeted"
         worker = self._plan.worker_of(peer.rank) if peer.pool == "prefill" else None
-        return Welcome(self._plan, worker, FIRST_EPOCH, self._store.port, self._fds_of(peer))
+        return Welcome(self._plan, worker, FIRST_EPOCH, self._store.port, self._kv_fds)
 
     def _who_is_missing(self, missing: set[Peer], registered: set[Peer]) -> str:
         lines = [
@@ -218,11 +226,12 @@ class RankPool:
 
     def _note(self, received: Received) -> bool:
         """Keep the debts; return whether the message was about nothing else."""
-        if isinstance(received.body, StepDone | StepFailed):
-            self._liveness.answered(received.peer, "step")
-        elif isinstance(received.body, Pong):
+        if isinstance(received.body, Pong):
             self._liveness.answered(received.peer, "ping")
             return True
+        debt = _PAID.get(type(received.body))
+        if debt is not None:
+            self._liveness.answered(received.peer, debt)
         return False
 
     def _losses(self) -> Iterator[Lost]:

@@ -1,7 +1,8 @@
 """Steps under way: one message out for each rank of a worker, one outcome back for all of them.
 
-Rules: a worker has one step at a time, and the next one starts after every rank has answered. A rank
-that is lost ends its step at once; the survivors' late answers then close it without another outcome.
+Rules: a rank has one step at a time, and its next one, of whatever worker, starts after every rank of
+this one has answered. A rank that is lost ends its step at once; the survivors' late answers then close
+it without another outcome.
 """
 
 from collections.abc import Iterator
@@ -63,13 +64,18 @@ class StepBook:
         """Whether an outcome is still to come."""
         return any(not step.is_told for step in self._open.values())
 
+    def is_at(self, rank: Rank) -> bool:
+        """Return whether *rank* belongs to a step that is not over, told or not."""
+        return any(rank in step.job.worker.ranks for step in self._open.values())
+
     def begin(self, job: StepJob) -> int:
         """Note that *job* goes to its ranks; return the generation of the group that it uses.
 
-        Raises ProtocolError when the worker's last step is not over.
+        Raises ProtocolError when a step is not over at one of its ranks.
         """
-        if job.worker in self._open:
-            raise ProtocolError(f"worker {job.worker} got step {job.job_id} in the middle of another one")
+        for rank in job.worker.ranks:
+            if self.is_at(rank):
+                raise ProtocolError(f"worker {job.worker} got step {job.job_id} in the middle of another one")
         self._open[job.worker] = _OpenStep(job)
         return self._failed_groups.get(job.worker, 0)
 

@@ -60,6 +60,7 @@ from vertumnus.domain.orders import (
     Cancel,
     CloseTransition,
     Drain,
+    NoteWindow,
     Prefill,
     Reject,
     Reopen,
@@ -135,7 +136,8 @@ class Fleet:
             Reopen: self._reopen,
             AdoptEpoch: self._adopt_epoch,
             CloseTransition: self._close_transition,
-            Answer: self._answer,
+            NoteWindow: self._told,
+            Answer: self._told,
         }
 
     @property
@@ -485,8 +487,8 @@ class Fleet:
                 if worker is not None:
                     self._lose_worker(worker, now, order.reason)
 
-    def _answer(self, order: Answer, now: Nanoseconds) -> None:
-        """An answer is the log's and the console's; no worker changes."""
+    def _told(self, order: NoteWindow | Answer, now: Nanoseconds) -> None:
+        """Such an order is the log's and the console's; no worker changes."""
 
     # ---- losses ---------------------------------------------------------------------------------
 
