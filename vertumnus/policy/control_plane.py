@@ -4,13 +4,13 @@
 the same facts give the same orders, so a log can be replayed against a fresh control plane.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
 from msgspec import Struct
 
 from vertumnus.domain.cluster import Composition, Lattice
-from vertumnus.domain.errors import ConfigError, InvariantError
+from vertumnus.domain.errors import InvariantError
 from vertumnus.domain.facts import (
     AnyFact,
     EpochAdopted,
@@ -31,20 +31,20 @@ from vertumnus.domain.facts import (
     WorkerFormed,
 )
 from vertumnus.domain.link import LinkConfig
-from vertumnus.domain.orders import Answer, AnyOrder, Cancel, CloseTransition, Prefill, Reject, SetTimer
+from vertumnus.domain.orders import AnyOrder, Cancel, CloseTransition, Prefill, Reject, SetTimer
 from vertumnus.domain.prefill_time import PrefillTimeModel
 from vertumnus.domain.request import Request, blocks_for
 from vertumnus.domain.units import Blocks, JobId, Nanoseconds, RequestId, Tokens, to_ns
 from vertumnus.policy.candidates import WorkerState, eligible
+from vertumnus.policy.composer import WINDOW, Books, compose
 from vertumnus.policy.config import CacheConfig, PaperPolicy, PolicyConfig
 from vertumnus.policy.ledger import Ledger
 from vertumnus.policy.offers import Pricer
-from vertumnus.policy.placement import Decision, cheapest, cost_rule
+from vertumnus.policy.placement import Decision, Offer, cheapest, cost_rule
 from vertumnus.policy.pool import PoolState
 from vertumnus.policy.prefix.index import Match, PrefixIndex
 from vertumnus.policy.prefix.reconcile import Reconciler
-from vertumnus.policy.reconfig.moves import Move, check_move
-from vertumnus.policy.reconfig.transition import Transitions
+from vertumnus.policy.reconfig.config import ControllerConfig, ManualController
 from vertumnus.policy.statistics import PrefixStatistics
 from vertumnus.policy.waiting import Waiting
 
@@ -58,6 +58,7 @@ class Placed(Struct, gc=False):
     request: Request
     attempt: int = 0
     is_reuse_counted: bool = False
+    is_routed: bool = False
 
 
 class ControlPlane:
@@ -76,19 +77,23 @@ class ControlPlane:
         lattice: Lattice,
         link: LinkConfig,
         block_bytes: int,
-        switch_timeout_s: float = 5.0,
+        controller: ControllerConfig | None = None,
+        kappa: Mapping[int, float] | None = None,
+        token_scale: float = 1.0,
         observe: Callable[[Decision], None] | None = None,
     ) -> None:
         self.pool = PoolState(composition, blocks_per_rank)
         self.ledger = Ledger(self.pool.groups)
         self.index = PrefixIndex(self.pool.groups)
         self.statistics = PrefixStatistics(cache, self.index, prefill_time, block_tokens)
-        self._lattice = lattice
-        self._transitions = Transitions(to_ns(switch_timeout_s))
-        self._waiting = Waiting()
         self._reconciler = Reconciler(
             self.index, prefill_time, link, block_tokens=block_tokens, block_bytes=block_bytes
         )
+        books = Books(self.pool, self.ledger, self.index, self.statistics, self._reconciler)
+        self._composer = compose(
+            books, lattice, prefill_time, controller or ManualController(), kappa or {}, token_scale
+        )
+        self._waiting = Waiting()
         self._prefill_time = prefill_time
         self._block_tokens = block_tokens
         self._max_attempts = max_attempts
@@ -110,19 +115,19 @@ class ControlPlane:
             RequestsReturned: self._returned,
             RequestEnded: self._ended,
             RankLost: self._rank_lost,
-            WorkerDrained: self._transitions_move,
-            EpochAdopted: self._transitions_move,
+            WorkerDrained: self._change_composition,
+            EpochAdopted: self._change_composition,
             WorkerFormed: self._worker_formed,
             TransferStarted: self._transfer_started,
             TransferFinished: self._transfer_finished,
             TransferFailed: self._transfer_ended,
-            OperatorActed: self._operator_acted,
+            OperatorActed: self._composer.operator_acted,
             TimerFired: self._timer_fired,
         }
 
     def start(self) -> list[AnyOrder]:
         """Return the orders that come before the first fact."""
-        return [SetTimer(SCAN, self._scan_interval)]
+        return [SetTimer(SCAN, self._scan_interval), *self._composer.start()]
 
     def handle(self, fact: AnyFact) -> list[AnyOrder]:
         """Take one fact and return what shall happen because of it, in order."""
@@ -195,7 +200,7 @@ class ControlPlane:
     def _orders(self, placed: Placed, match: Match, decision: Decision) -> list[AnyOrder]:
         request = placed.request
         if decision.chosen is None:
-            if len(self._transitions):
+            if self._composer.is_changing:
                 self._waiting.add(request.request_id)  # what the transition makes may hold it
                 return []
             why = "; ".join(f"worker {worker}: {reason}" for worker, reason in decision.excluded)
@@ -203,6 +208,7 @@ class ControlPlane:
             return [Reject(request.request_id, status, f"no worker can serve it ({why})")]
         offer = decision.offers[decision.chosen]
         self.ledger.reserve(request.request_id, offer.worker, offer.service_ns)
+        self._count_routed(placed, offer)
         held = match.held[self.pool.workers[offer.worker].place]
         fetch = self._reconciler.fetch(request, offer.worker, held, match.known)
         prefill = Prefill(
@@ -216,6 +222,13 @@ class ControlPlane:
             None if fetch is None else fetch.transfer_id,
         )
         return [prefill] if fetch is None or fetch.order is None else [fetch.order, prefill]
+
+    def _count_routed(self, placed: Placed, offer: Offer) -> None:
+        controller = self._composer.controller
+        if controller is not None and not placed.is_routed:  # D(k) keeps the first placement's value (D4)
+            placed.is_routed = True
+            uncached = placed.request.input_tokens - offer.cached_tokens
+            controller.note_routed(offer.worker.degree, uncached, offer.cached_tokens, offer.service_ns)
 
     def _count_missed(self, request: Request, match: Match, decision: Decision) -> None:
         degree = self._preferred_degree(request, decision)
@@ -272,7 +285,7 @@ class ControlPlane:
         self.ledger.stop(fact.worker)
         del self._running[fact.step_id]
         self._take_out(self.pool.workers[fact.worker], f"a step failed: {fact.reason}")
-        return self._transitions_move(fact)
+        return self._change_composition(fact)
 
     # ---- transfers ------------------------------------------------------------------------------
 
@@ -294,56 +307,27 @@ class ControlPlane:
 
     def _rank_lost(self, fact: RankLost) -> list[AnyOrder]:
         self._take_out(self.pool.of_rank(fact.rank), f"rank {fact.rank} is lost: {fact.reason}")
-        return self._transitions_move(fact)
+        return self._change_composition(fact)
 
     def _take_out(self, worker: WorkerState, reason: str) -> None:
         if worker.out_of_service is None:
             worker.out_of_service = reason
             self.statistics.note_unheld(self.index.forget(worker.group.mask))
 
-    def begin(self, move: Move) -> list[AnyOrder]:
-        """Start a legal *move*: its workers leave the candidate set at once (sec. 6.2)."""
-        orders = self._transitions.begin(move)
-        for group in move.sources:
-            self.pool.workers[group].draining = f"draining for a {move.kind}"
-        return orders
-
-    def _operator_acted(self, fact: OperatorActed) -> list[AnyOrder]:
-        try:
-            move = check_move(
-                self.pool.serving, self._lattice, fact.action, fact.workers, self._transitions.busy
-            )
-        except ConfigError as error:
-            return [Answer(fact.action_id, False, str(error))]
-        return [Answer(fact.action_id, True, ""), *self.begin(move)]
-
     def _worker_formed(self, fact: WorkerFormed) -> list[AnyOrder]:
         for rank, keys in fact.evicted:
             self.statistics.note_unheld(self.index.evict(rank, keys))
-        return self._transitions_move(fact)
+        return self._change_composition(fact)
 
-    def _transitions_move(self, fact: AnyFact) -> list[AnyOrder]:
-        orders = self._transitions.handle(fact)
-        closed = [order for order in orders if isinstance(order, CloseTransition)]
-        for order in closed:
-            self._close(order)
-        return orders + self._place_waiting(fact.at) if closed else orders
-
-    def _close(self, order: CloseTransition) -> None:
-        if order.outcome == "reopened":
-            for group in order.sources:
-                self.pool.workers[group].draining = None
-            return
-        self._reconciler.recompose(order)
-        self.pool.replace(order.sources, order.targets, order.reason or None)
-        self.index.recompose(self.pool.groups)
-        self.ledger.recompose(self.pool.groups)
-        if order.outcome == "failed":
-            lost = sum(group.mask for group in order.targets)
-            self.statistics.note_unheld(self.index.forget(lost))
+    def _change_composition(self, fact: AnyFact) -> list[AnyOrder]:
+        orders = self._composer.handle(fact)
+        is_closed = any(isinstance(order, CloseTransition) for order in orders)
+        return orders + self._place_waiting(fact.at) if is_closed else orders
 
     def _timer_fired(self, fact: TimerFired) -> list[AnyOrder]:
         if fact.name == SCAN:
             self.statistics.scan()
             return [SetTimer(SCAN, fact.due_ns + self._scan_interval)]
-        return self._transitions_move(fact)
+        if fact.name == WINDOW:
+            return self._composer.window_ended(fact.due_ns)
+        return self._change_composition(fact)

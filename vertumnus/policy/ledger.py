@@ -73,6 +73,10 @@ class Ledger:
         """Note that *worker* runs nothing."""
         self._running[self._place_of[worker]] = (0, 0)
 
+    def running(self, worker: CpGroup) -> Nanoseconds:
+        """Return the predicted time of the step that *worker* runs; 0 when it runs none [ns]."""
+        return self._running[self._place_of[worker]][0]
+
     def outstanding(self) -> Sequence[Nanoseconds]:
         """Return q of each worker as the formula of sec. 5.3: full times of unfinished requests [ns].
 

@@ -5,7 +5,7 @@ bitmask, so a split or merge touches no node: a worker holds a node when one of 
 holds a prefix when it holds every node of its path. Nodes know parents by key only.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from msgspec import Struct
@@ -141,6 +141,10 @@ class PrefixIndex:
         del self._nodes[key]
         if node.parent is not None:
             self._nodes[node.parent].children -= 1
+
+    def keys_on(self, ranks: int) -> Iterator[BlockKey]:
+        """Yield the blocks that one of *ranks* (a bitmask) holds."""
+        return (key for key, node in self._nodes.items() if node.owners & ranks)
 
     def resident(self) -> Mapping[int, int]:
         """Return the number of blocks on each rank that holds any [blocks]."""

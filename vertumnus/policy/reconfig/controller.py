@@ -14,8 +14,8 @@ from vertumnus.domain.units import Nanoseconds, Tokens, to_ns
 from vertumnus.policy.reconfig.capacity import Capacity
 from vertumnus.policy.reconfig.choose import choose
 from vertumnus.policy.reconfig.config import AdviseController, ThresholdsController
-from vertumnus.policy.reconfig.moves import Move, apply, moves
-from vertumnus.policy.reconfig.spread import spread
+from vertumnus.policy.reconfig.moves import Move, moves
+from vertumnus.policy.reconfig.post_check import post_check
 from vertumnus.policy.reconfig.trigger import Signal, Trigger
 from vertumnus.policy.reconfig.window import DemandWindow, WindowReport
 
@@ -58,6 +58,7 @@ class Controller:
         """
         capacity.require(lattice.degrees)
         self.window_ns = to_ns(config.window_s)
+        self._config = config
         self._acts = isinstance(config, ThresholdsController)
         self._capacity = capacity
         self._prefill_time = prefill_time
@@ -77,25 +78,17 @@ class Controller:
         """End the window that is due at *due_ns* and say what follows."""
         report = self._window.close(due_ns)
         signal = self._trigger.observe(report, view.composition)
-        move = None if signal.direction is None else self._choose(signal, report, view)
+        move = self._choose(signal, report, view)
         return Verdict(_note(report, signal, move), move if self._acts else None)
 
     def _choose(self, signal: Signal, report: WindowReport, view: PoolView) -> Move | None:
-        assert signal.direction is not None
-        before = self._utilisation(report, view.composition)
-
-        def admissible(move: Move) -> bool:
-            # the load after the move, for splits and merges alike; a pool that is over its capacity anyway
-            # may still move to where it is less so
-            after = self._utilisation(report, apply(view.composition, move))
-            return after <= 1.0 or (signal.direction == "split" and after < before)
-
+        if signal.direction is None or signal.cause is None:
+            return None
+        admits = post_check(
+            report, view.composition, signal.cause, self._config, self._capacity, self._prefill_time
+        )
         legal = moves(view.composition, self._lattice, view.busy)
-        return choose(legal, signal.direction, view.drain_ns, view.reconcile_blocks, admissible)
-
-    def _utilisation(self, report: WindowReport, composition: Composition) -> float:
-        predicted = spread(report.sizes, report.span_ns, composition, self._capacity, self._prefill_time)
-        return predicted.utilisation
+        return choose(legal, signal.direction, view.drain_ns, view.reconcile_blocks, admits)
 
 
 def _note(report: WindowReport, signal: Signal, move: Move | None) -> NoteWindow:
