@@ -2,8 +2,9 @@
 
 from vertumnus.domain.cluster import CpGroup
 from vertumnus.domain.jobs import HandoffJob
-from vertumnus.live.handoffs import HandoffBook, Posting
+from vertumnus.live.handoffs import HandoffBook
 from vertumnus.live.messages import Admit, Peer, Receive, Send, Stop
+from vertumnus.live.posting import Posting
 
 DECODE = Peer("decode", 1)
 JOB = HandoffJob(5, 0, 0, CpGroup(0, 2), 1, 40, 8, (0, 64, 1))

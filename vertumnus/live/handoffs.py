@@ -5,18 +5,11 @@ pairwise); then the rank is told to admit it, confirms its copy, and decodes.
 """
 
 from collections.abc import Iterator
-from typing import NamedTuple
 
 from vertumnus.domain.jobs import HandoffJob
 from vertumnus.domain.units import JobId, Rank, SlotId
-from vertumnus.live.messages import Admit, Peer, Receive, Send, Stop, ToRank
-
-
-class Posting(NamedTuple):
-    """A message for a peer."""
-
-    peer: Peer
-    body: ToRank
+from vertumnus.live.messages import Admit, Peer, Receive, Send, Stop
+from vertumnus.live.posting import Posting
 
 
 class OpenHandoff:
