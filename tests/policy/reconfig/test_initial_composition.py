@@ -67,6 +67,18 @@ def test_none_has_enough() -> None:
     assert small.utilisation > 1.0 and large.utilisation > 1.0
 
 
+def test_half_a_large_worker_is_a_whole_one() -> None:
+    """Eight short prompts (8 * 100 ns at degree 1) and a long one (4 * 200 at degree 4) on four GPUs: half
+    the pool wants degree 4, and the one worker that this asks for takes all of it.
+    """
+    model = a_model(d1=(0, 10), d2=(1_000, 10), d4=(100, 1))
+    sizes = [SizeClass(8, 10, 0), SizeClass(1, 100, 0)]
+    lattice = Lattice(4, (1, 2, 4), 4)
+    choice = initial_composition(sizes, 10**6, lattice, Capacity({1: 1.0, 2: 1.0, 4: 1.0}), model, 0.0)
+    assert choice.wanted_workers == {2: 1.0, 4: 0.5}
+    assert choice.composition == a_composition("0x4")
+
+
 def test_gpu_time_may_be_dear() -> None:
     """At lambda 1 a prompt of 100 costs 600 + (1200 - 1000) = 800 at degree 2 against 1000; at lambda 3 it
     costs 1200, and nobody wants degree 2.

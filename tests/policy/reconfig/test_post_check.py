@@ -58,6 +58,13 @@ def test_a_split_that_would_be_merged_back_is_refused() -> None:
         assert not admits(SPLIT, cause, 1_250)
 
 
+def test_a_split_out_of_an_overload_may_leave_much_room() -> None:
+    """620 tokens at 1.8 ms overfill the CP2 (1.12), so nobody merges back two CP1 that are 0.31 full."""
+    model = a_model(d1=(0, 1e6), d2=(0, 1.8e6))
+    report = a_report(sizes=(SizeClass(2, 310, 0),), span_ns=10**9)
+    assert post_check(report, ONE, "capacity", THRESHOLDS, CAPACITY, model)(SPLIT)
+
+
 def test_a_split_for_the_mix_has_to_carry() -> None:
     """1400 tokens fit two CP1 (0.70); 2100 do not (1.05), whatever the mix asks for."""
     assert admits(SPLIT, "mix", 1_400)
