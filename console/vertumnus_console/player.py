@@ -10,8 +10,8 @@ from vertumnus_console.view import ClusterView
 
 EVENTS_A_TURN = 500
 """About 20 ms of replay: how long a key may wait."""
-SEEK_SHARE = 0.05
-"""Of the time read so far; one step of a seek."""
+SEEK_STEPS = 20
+"""Steps of a seek from the start to the latest instant read."""
 
 
 class Snapshot(NamedTuple):
@@ -63,7 +63,7 @@ class Player:
     def seek(self, steps: int) -> None:
         """Go *steps* seek steps on, or back when negative; past the end is the end."""
         at = self._end if self._target is None else self._target
-        at += round(steps * SEEK_SHARE * self._end)
+        at += steps * -(-self._end // SEEK_STEPS)
         self._go(None if at >= self._end else max(0, at))
 
     def go_to_start(self) -> None:

@@ -21,9 +21,9 @@ def clock(instant: Nanoseconds) -> str:
     return f"{hours}:{minutes:02}:{seconds:04.1f}" if hours else f"{minutes}:{seconds:04.1f}"
 
 
-def percent(share: float | None) -> str:
+def percent(share: float | None, decimals: int = 1) -> str:
     """Return *share*, 0..1, in percent."""
-    return UNDEFINED if share is None else f"{share:.1%}"
+    return UNDEFINED if share is None else f"{share:.{decimals}%}"
 
 
 def rate(per_second: float | None) -> str:

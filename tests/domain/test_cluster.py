@@ -111,6 +111,12 @@ def test_every_problem_of_a_composition_is_told_at_once() -> None:
     ]
 
 
+def test_no_workers_of_an_unsupported_degree_are_no_problem() -> None:
+    """A count of 0 asks for nothing, so its degree need not be supported."""
+    composition = Composition.of_counts({16: 0, 4: 2}, Lattice(8, (2, 4), 8))
+    assert composition.counts() == {4: 2}
+
+
 def test_an_empty_composition_is_refused() -> None:
     """No workers at all do not add up to G."""
     with pytest.raises(ConfigError, match=r"add up to 0 \(nothing\), must equal cluster.gpus = 2"):

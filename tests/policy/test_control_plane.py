@@ -180,6 +180,14 @@ def test_a_prompt_that_nobody_can_hold_is_rejected_with_reasons() -> None:
     assert rig.control.ledger.total_ns == 0
 
 
+def test_a_prompt_that_nobody_can_hold_misses_nothing() -> None:
+    """Without a candidate there is no preferred degree, although its first blocks are known."""
+    rig = Rig(cluster=a_cluster({1: 1}, blocks_per_rank=8))
+    rig.seed(CpGroup(0, 1))
+    assert isinstance(rig.arrive(a_request(0, input_tokens=144, block_keys=(*KEYS, 9))), Reject)
+    assert len(rig.control.statistics.demand) == 0
+
+
 @pytest.mark.parametrize("tokens", [1, 15])
 def test_prompts_without_a_whole_block_are_placed(tokens: int) -> None:
     """L < block: no keys, P = 0, R = L."""
@@ -418,6 +426,15 @@ def test_a_failed_step_takes_its_worker_out() -> None:
     assert again.worker != order.worker
     assert rig.control.index.resident() == {}
     assert rig.decisions[-1].excluded == ((order.worker, "a step failed: torn"),)
+
+
+def test_the_first_reason_to_be_out_of_service_stays() -> None:
+    """A second lost rank of the same worker changes nothing; decisions name the first."""
+    rig = Rig()
+    rig.tell(RankLost(0, 1, 0, "killed"))
+    rig.tell(RankLost(0, 0, 0, "killed later"))
+    rig.arrive(a_request(0))
+    assert rig.decisions[0].excluded == ((PAIR, "rank 1 is lost: killed"),)
 
 
 # ---- retries ----------------------------------------------------------------------------------------

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vertumnus.domain.cluster import CpGroup
-from vertumnus.domain.errors import ProtocolError
+from vertumnus.domain.errors import InvariantError, ProtocolError
 from vertumnus.policy.ledger import Ledger
 
 WORKERS = (CpGroup(0, 2), CpGroup(2, 1))
@@ -74,6 +74,16 @@ def test_a_second_release_changes_nothing() -> None:
     ledger.release(0)
     ledger.release(99)
     assert ledger.total_ns == 5
+
+
+def test_the_audit_notices_a_wrong_total() -> None:
+    """A total that is not the sum of its entries is our bug."""
+    ledger = Ledger(WORKERS)
+    ledger.reserve(0, PAIR, 100)
+    ledger.check()
+    ledger.outstanding()[0] += 1
+    with pytest.raises(InvariantError, match=r"reserved \[101, 0\] ns by worker, the entries say \[100, 0\]"):
+        ledger.check()
 
 
 operations = st.lists(

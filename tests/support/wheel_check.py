@@ -33,11 +33,15 @@ def check_base(command: Path, folder: Path) -> None:
     run([str(command), "+experiment=tool_agent", "backend=sim", "workload.requests=200"], folder)
     run([str(command), "sql", "SELECT count(*) FROM requests", "--csv"], folder)
     run([str(command), "audit"], folder)
-    refused = subprocess.run(
-        [str(command), "+experiment=tool_agent"], cwd=folder, capture_output=True, text=True, check=False
-    )
-    if refused.returncode != 2 or "vertumnus[live]" not in refused.stderr:
-        raise SystemExit(f"a live run without torch: exit {refused.returncode}\n{refused.stderr}")
+    check_refusal([str(command), "+experiment=tool_agent"], "vertumnus[live]", folder)
+    check_refusal([str(command), "console"], "vertumnus[console]", folder)
+
+
+def check_refusal(words: list[str], extra: str, folder: Path) -> None:
+    """Run *words*, which need *extra*: they are refused with its name."""
+    refused = subprocess.run(words, cwd=folder, capture_output=True, text=True, check=False)
+    if refused.returncode != 2 or extra not in refused.stderr:
+        raise SystemExit(f"{words} without {extra}: exit {refused.returncode}\n{refused.stderr}")
 
 
 def check_live(command: Path, folder: Path) -> None:

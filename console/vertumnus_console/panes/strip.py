@@ -19,7 +19,7 @@ STYLES: dict[State, str] = {
     "lost": "bold $text-error",
 }
 LEGEND = "> prefill  . idle  ~ waiting for blocks  ! stalled  x lost  3q: 3 queued"
-WIDEST = 10
+WIDEST = 20
 """Characters a rank at most: more spreads a small pool too thin to compare."""
 
 
@@ -56,4 +56,5 @@ def _captions(worker: WorkerView) -> Iterator[str]:
         yield f"CP{degree} {mark} {queue} {duration(to_seconds(worker.queue_ns))}"
         yield f"CP{degree} {mark} {queue}"
         yield f"{degree}{mark}{queue}"
+    yield f"CP{degree} {mark}"
     yield f"{degree}{mark}"

@@ -10,13 +10,13 @@ from vertumnus_console.words import UNDEFINED, brief, cropped, duration, percent
 COLUMNS = {
     "worker": 7,
     "CP": 3,
-    "ranks": 8,
+    "ranks": 10,
     "state": 8,
     "queued": 7,
     "work": 8,
     "running R/P": 20,
-    "blocks": 11,
-    "hits": 6,
+    "blocks": 10,
+    "hits": 5,
 }
 """Name and width. Fixed, and 78 characters in all: measuring cells costs more than drawing them."""
 _RIGHT = ("CP", "queued", "work", "blocks", "hits")
@@ -65,7 +65,7 @@ def row(worker: WorkerView) -> dict[str, str]:
         duration(to_seconds(worker.queue_ns)),
         _running(worker.running),
         f"{brief(worker.blocks_used)}/{brief(worker.blocks)}",
-        percent(worker.hit_rate),
+        percent(worker.hit_rate, 0),
     )
     return dict(zip(COLUMNS, texts, strict=True))
 

@@ -1,0 +1,40 @@
+"""The verb that starts the console: what it refuses, and what it starts."""
+
+import subprocess
+import sys
+
+import pytest
+
+from vertumnus.cli import main
+from vertumnus.commandline import console
+
+
+def test_without_textual_it_says_what_to_install(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A base install names the extra and exits 2."""
+    monkeypatch.setattr(console, "find_spec", lambda name: None)
+    assert main(["console"]) == 2
+    assert "pip install 'vertumnus[console]'" in capsys.readouterr().err
+
+
+def test_without_a_terminal_it_says_so(capsys: pytest.CaptureFixture[str]) -> None:
+    """Into a pipe nothing is drawn; exit 2."""
+    assert main(["console"]) == 2
+    assert "stdout is not a terminal" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("speed", ["0", "-1", "fast", "inf", "nan"])
+def test_a_speed_that_is_none_is_refused(speed: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """The message names the flag, what was found and what is allowed."""
+    assert main(["console", f"--speed={speed}"]) == 2
+    assert f"--speed: found {speed}, must be a number above 0" in capsys.readouterr().err
+
+
+def test_it_starts_the_application_with_the_same_interpreter(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The words go on as they are, and the application's exit code comes back."""
+    started = []
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
+    monkeypatch.setattr(subprocess, "call", lambda words: started.append(words) or 7)
+    assert main(["console", "01ABC", "--speed", "20"]) == 7
+    assert started == [[sys.executable, "-m", "vertumnus_console", "01ABC", "--speed", "20"]]

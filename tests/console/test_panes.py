@@ -1,0 +1,94 @@
+"""What the screens write for given states."""
+
+import pytest
+from msgspec.structs import replace
+
+from vertumnus.domain.cluster import CpGroup, Lattice
+from vertumnus.domain.units import SECOND
+from vertumnus.records.faults import Fault
+from vertumnus_console.panes.events import listed
+from vertumnus_console.panes.strip import MARKS, strip
+from vertumnus_console.panes.workers import COLUMNS, row
+from vertumnus_console.view import Running, WorkerView
+from vertumnus_console.words import brief, clock, duration
+
+PAIR = WorkerView(CpGroup(0, 2), 0, "prefill", 3, SECOND, (Running(7, 40_000, 512),), 90, 128, 0.25)
+LEFT = WorkerView(CpGroup(2, 1), 0, "idle", 0, 0, (), 0, 64, None)
+RIGHT = WorkerView(CpGroup(3, 1), 0, "lost", 0, 0, (), 64, 64, None)
+FOUR = Lattice(4, (1, 2), 4)
+
+
+def test_boxes_are_as_wide_as_degrees() -> None:
+    """A worker of degree 2 takes twice the width of one of degree 1; each names degree, state and queue."""
+    line = strip((PAIR, LEFT, RIGHT), FOUR, 7 + 4 * 10).plain
+    assert line == "node 0 [CP2 > 3q 1.00 s   ][CP1 .   ][CP1 x   ]"
+
+
+def test_nodes_are_lines() -> None:
+    """A pool of two nodes has two lines; a worker stands on its own node's."""
+    workers = (replace(LEFT, group=CpGroup(0, 4)), replace(PAIR, group=CpGroup(4, 2)))
+    first, second = strip(workers, Lattice(8, (2, 4), 4), 80).plain.splitlines()
+    assert first.startswith("node 0 [CP4 .") and second.startswith("node 1 [CP2 >")
+
+
+@pytest.mark.parametrize("width", [10, 24, 40, 80, 200])
+@pytest.mark.parametrize("state", MARKS)
+def test_strip_fits_any_width_with_any_state(width: int, state: str) -> None:
+    """64 ranks on a line stay within the width there is, or one character a rank; the mark is told."""
+    workers = tuple(replace(PAIR, group=CpGroup(2 * i, 2), state=state, queued=1_000) for i in range(32))
+    line = strip(workers, Lattice(64, (2,), 64), width).plain
+    assert len(line) <= max(width, 7 + 64)
+    assert line.count(MARKS[state]) >= 32
+
+
+def test_cells_fit_their_columns() -> None:
+    """The widest values leave a gap to the next column; the table fits a screen of 80."""
+    busy = replace(
+        PAIR,
+        group=CpGroup(1016, 8),
+        queued=9_999,
+        queue_ns=9_999 * SECOND,
+        running=(Running(99_999, 131_071, 65_536),) * 2,
+        blocks_used=8_192,
+        blocks=8_192,
+        hit_rate=1.0,
+    )
+    assert all(len(text) < COLUMNS[name] for name, text in row(busy).items()), row(busy)
+    assert sum(COLUMNS.values()) <= 78
+    assert row(PAIR) == dict(
+        zip(
+            COLUMNS,
+            ("0x2", "2", "0-1", "prefill", "3", "1.00 s", "7 40.0k/512", "90/128", "25%"),
+            strict=True,
+        )
+    )
+
+
+def test_events_are_taken_literally() -> None:
+    """A reason with square brackets or a tag is shown as it is."""
+    shown = listed((Fault(61 * SECOND, "rank_lost", "rank 3", "[red]exit[/red] [1]"),)).plain
+    assert shown == "     1:01.0  rank lost        rank 3: [red]exit[/red] [1]"
+
+
+def test_numbers_are_short() -> None:
+    """Three digits or so, and a dash for what is undefined."""
+    assert [duration(s) for s in (None, 0.0, 0.0123, 0.9996, 1.234, 99.99, 1234.5)] == [
+        "–",
+        "0 ms",
+        "12 ms",
+        "1.00 s",
+        "1.23 s",
+        "99.99 s",
+        "1,234 s",
+    ]
+    assert [brief(n) for n in (0, 9_999, 10_000, 99_949, 99_950, 999_499, 999_500, 131_000_000)] == [
+        "0",
+        "9999",
+        "10.0k",
+        "99.9k",
+        "100k",
+        "999k",
+        "1.0M",
+        "131M",
+    ]
+    assert [clock(t) for t in (0, 59_990_000_000, 3_725 * SECOND)] == ["0:00.0", "0:59.9", "1:02:05.0"]

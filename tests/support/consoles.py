@@ -1,0 +1,82 @@
+"""Consoles to test with: a log that grows, an application driven by a pilot."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+from textual.content import Content
+from textual.pilot import Pilot
+from textual.widgets import Static
+
+from tests.support.recorded import a_ulid
+from vertumnus.domain.codec import Record
+from vertumnus.records.log import LogWriter, read_log
+from vertumnus.records.provenance import RunStart
+from vertumnus.records.run_dir import RunDir
+from vertumnus_console.app import ConsoleApp
+from vertumnus_console.player import Player
+
+
+class GrowingRun:
+    """A run that is still going: the first part of another's log, and the rest when asked."""
+
+    def __init__(self, runs_dir: Path, source: RunDir, name: str = "trial") -> None:
+        start = RunStart(run_id=a_ulid(1), name=name, overrides=())
+        self.run = RunDir.create(runs_dir, start, "")
+        header, records = read_log(source.log)
+        self._writer = LogWriter(self.run.log, header)
+        self._left: list[Record] = list(records)
+
+    def grow(self, share: float = 1.0) -> None:
+        """Write *share* of what is left."""
+        count = int(share * len(self._left))
+        now, self._left = self._left[:count], self._left[count:]
+        for record in now:
+            self._writer.append(*record)
+        self._writer.flush()
+
+    def tell(self, record: Record) -> None:
+        """Write a record that the other log does not have."""
+        self._writer.append(*record)
+        self._writer.flush()
+
+    def end(self) -> None:
+        """Let the log go, as a killed run does."""
+        self._writer.close()
+
+
+def settled(player: Player, wall_s: float = 0.0) -> Player:
+    """Return *player* when it has arrived where it was sent."""
+    while player.turn(wall_s):
+        pass
+    return player
+
+
+def drive(
+    app: ConsoleApp,
+    script: Callable[["Pilot[None]"], Awaitable[None]],
+    size: tuple[int, int] = (80, 24),
+) -> None:
+    """Run *script* against *app* on a screen of *size*."""
+
+    async def go() -> None:
+        async with app.run_test(size=size) as pilot:
+            await script(pilot)
+
+    asyncio.run(go())
+
+
+async def until(pilot: "Pilot[None]", condition: Callable[[], bool], what: str) -> None:
+    """Let the application go on until *condition* holds; fail when it does not come to hold."""
+    for _ in range(1_000):
+        if condition():
+            return
+        await pilot.pause(0.02)
+    raise AssertionError(f"never: {what}")
+
+
+def text_of(app: ConsoleApp, selector: str) -> str:
+    """Return what the Static that *selector* finds shows."""
+    content = app.screen.query_one(selector, Static).content
+    assert isinstance(content, Content)
+    return content.plain
