@@ -112,8 +112,15 @@ def _salvage(words: Sequence[str]) -> int:
     return salvage(words)
 
 
+def _profile(words: Sequence[str]) -> int:
+    from vertumnus.commandline.applications import become
+
+    become("vertumnus_profiling", words)
+
+
 VERBS: Mapping[str, Verb] = {
     "ls": _ls,
+    "profile": _profile,
     "report": _report,
     "sql": _sql,
     "runs": _runs,

@@ -1,1 +1,1 @@
-"""Measuring Vertumnus: benchmarks of its hot paths."""
+"""Measuring Vertumnus: prefill-time profiles of a model on a machine, and benchmarks of the hot paths."""

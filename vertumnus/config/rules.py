@@ -15,6 +15,7 @@ from vertumnus.domain.profile import ModelProfile
 from vertumnus.live.config import LiveConfig, ModelConfig
 from vertumnus.policy.config import HomoPolicy, PolicyConfig, StaticPolicy
 from vertumnus.sim.config import SimConfig
+from vertumnus.trace.config import WorkloadConfig
 from vertumnus.workers.config import ClusterConfig
 
 Rule = Callable[..., Iterator[str]]
@@ -74,13 +75,44 @@ def _backend_parts(
         case LiveConfig():
             if model is None:
                 yield "model: found null, backend live needs one (model=tiny, for example)"
-            if profile is None and not backend.calibration.enabled:
+            if profile is None and backend.calibration.enabled is False:
                 yield "profile: found null, must be given when backend.calibration.enabled is false"
             if profile is not None and backend.calibration.enabled:
                 yield (
-                    f"profile: found {profile.model}, but backend.calibration.enabled would measure over it; "
-                    "use profile=none or backend.calibration.enabled=false"
+                    f"profile: found {profile.model}, but backend.calibration.enabled=true would measure "
+                    "over it; use profile=none, or leave backend.calibration.enabled null"
                 )
+
+
+def _profile_of_this_kind(
+    profile: ModelProfile | None, model: ModelConfig | None, workload: WorkloadConfig
+) -> Iterator[str]:
+    """A profile predicts what it was measured on; the hardware is looked at when ranks are planned."""
+    if profile is None:
+        return
+    if model is not None:
+        yield from _other_model(profile, model)
+    block_tokens = workload.scaled_block_tokens
+    if profile.block_tokens not in (None, block_tokens):
+        yield (
+            f"profile.block_tokens: found {profile.block_tokens}, but this workload has blocks of "
+            f"{block_tokens} (workload.block_tokens * workload.token_scale); measure with the same ones"
+        )
+
+
+def _other_model(profile: ModelProfile, model: ModelConfig) -> Iterator[str]:
+    if profile.model != model.name:
+        yield (
+            f"profile.model: found {profile.model}, but the ranks compute {model.name} (model.name); "
+            f"measure it with: vertumnus profile model={model.name}"
+        )
+    elif profile.dtype not in (None, model.dtype):
+        yield f"profile.dtype: found {profile.dtype}, but model.dtype is {model.dtype}; measure it again"
+    elif profile.kv_bytes_per_token != model.kv_bytes_per_token:
+        yield (
+            f"profile.kv_bytes_per_token: found {profile.kv_bytes_per_token}, but this {model.name} has "
+            f"{model.kv_bytes_per_token}: its layers or heads are others; measure it again"
+        )
 
 
 def _profiled_degrees(cluster: ClusterConfig, profile: ModelProfile | None) -> Iterator[str]:
@@ -103,4 +135,12 @@ def _degrees_for_policy(cluster: ClusterConfig, policy: PolicyConfig) -> Iterato
         )
 
 
-RULES: tuple[Rule, ...] = (_name, _seed, _composition, _backend_parts, _profiled_degrees, _degrees_for_policy)
+RULES: tuple[Rule, ...] = (
+    _name,
+    _seed,
+    _composition,
+    _backend_parts,
+    _profile_of_this_kind,
+    _profiled_degrees,
+    _degrees_for_policy,
+)

@@ -1,6 +1,7 @@
 """The cache-aware prefill-time model: W(R, P) of Eq. 1 and E_C(R, P) of Eq. 2 (sec. 3.2)."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 
 from msgspec import Struct
 
@@ -29,10 +30,23 @@ class Coefficients(Struct, frozen=True, forbid_unknown_fields=True):
     """g: cost of each doubling of the degree, g*log2(C); 0 is the published form [s]."""
 
     def __post_init__(self) -> None:
-        for field in self.__struct_fields__:
-            value = getattr(self, field)
-            if not 0.0 <= value < float("inf"):
-                raise ValueError(f"{field} must be a finite number of seconds >= 0, got {value}")
+        _require_seconds(self)
+
+
+class DegreeCoefficients(Struct, frozen=True, forbid_unknown_fields=True):
+    """Eq. 2 fitted at one degree alone, where a and c/C, and d and g*log2(C), are one term each."""
+
+    startup_s: float
+    """Fixed cost of a step [s]."""
+    per_uncached_s: float
+    """Work and communication of an uncached token [s/token]."""
+    per_cached_s: float
+    """Access to the cached prefix [s/token]."""
+    per_pair_s: float
+    """Attention work [s/query-key pair]."""
+
+    def __post_init__(self) -> None:
+        _require_seconds(self)
 
 
 class DegreeTime(Struct, frozen=True, gc=False):
@@ -51,9 +65,22 @@ class PrefillTimeModel:
         self._by_degree = dict(by_degree)
 
     @classmethod
-    def of(cls, coefficients: Coefficients, degrees: Iterable[int]) -> "PrefillTimeModel":
-        """Build the model of *degrees* (powers of two) from shared *coefficients* (Eq. 2)."""
-        return cls({degree: _at_degree(coefficients, degree) for degree in degrees})
+    def of(
+        cls,
+        coefficients: Coefficients,
+        degrees: Iterable[int],
+        own: Mapping[int, DegreeCoefficients] = MappingProxyType({}),
+    ) -> "PrefillTimeModel":
+        """Build the model of *degrees* (powers of two) from shared *coefficients* (Eq. 2).
+
+        A degree with coefficients of its *own* takes those instead.
+        """
+        return cls(
+            {
+                degree: _of_degree(own[degree]) if degree in own else _at_degree(coefficients, degree)
+                for degree in degrees
+            }
+        )
 
     @property
     def degrees(self) -> tuple[int, ...]:
@@ -89,3 +116,19 @@ def _at_degree(shared: Coefficients, degree: int) -> DegreeTime:
         per_cached_ns=shared.per_cached_s * SECOND,
         per_pair_ns=shared.divided_per_pair_s / degree * SECOND,
     )
+
+
+def _of_degree(own: DegreeCoefficients) -> DegreeTime:
+    return DegreeTime(
+        startup_ns=own.startup_s * SECOND,
+        per_uncached_ns=own.per_uncached_s * SECOND,
+        per_cached_ns=own.per_cached_s * SECOND,
+        per_pair_ns=own.per_pair_s * SECOND,
+    )
+
+
+def _require_seconds(coefficients: Struct) -> None:
+    for field in coefficients.__struct_fields__:
+        value = getattr(coefficients, field)
+        if not 0.0 <= value < float("inf"):
+            raise ValueError(f"{field} must be a finite number of seconds >= 0, got {value}")

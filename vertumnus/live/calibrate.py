@@ -10,17 +10,16 @@ import time
 from collections.abc import Sequence
 from typing import NamedTuple
 
-import torch
-
 from vertumnus.domain.prefill_time import PrefillTimeModel
 from vertumnus.domain.profile import ModelProfile
 from vertumnus.domain.units import SECOND, Tokens
-from vertumnus.live.bench import DECODE_TOKENS, Bench, Point, StepTiming, TailTiming, points_of
+from vertumnus.live.bench import Bench, Point, StepTiming, TailTiming, points_of
 from vertumnus.live.engine import LiveEngine
 from vertumnus.live.fit import Fit, TimedPrefill, fit_prefill_time
+from vertumnus.live.hardware import hardware_of, shared_cores
 from vertumnus.live.machine import others_share, read_cpu, usable_cores
 from vertumnus.live.plan import LivePlan
-from vertumnus.records.provenance import cpu_model
+from vertumnus.live.tail import fastest_tail, tail_through
 
 BUSY_SHARE = 0.15
 """Share of the cores in others' use above which a round does not count as a repeat."""
@@ -98,9 +97,9 @@ def conclude(plan: LivePlan, points: Sequence[Point], rounds: Sequence[Round]) -
     timings = list(zip(*(one.steps for one in rounds), strict=True))
     fit = _fit(points, [min(timing.wall_s for timing in of_point) for of_point in timings])
     cpu = _fit(points, [min(timing.cpu_per_rank_s for timing in of_point) for of_point in timings])
-    tails = [_fastest(of_length) for of_length in zip(*(one.tails for one in rounds), strict=True)]
+    tails = [fastest_tail(of_length) for of_length in zip(*(one.tails for one in rounds), strict=True)]
     busy_share = min((one.busy_share for one in rounds if one.busy_share is not None), default=None)
-    profile = _profile(plan, fit, tails, _provenance(fit, len(points), len(rounds), busy_share))
+    profile = _profile(plan, fit, cpu, tails, _provenance(fit, len(points), len(rounds), busy_share))
     return Calibration(
         profile=profile,
         fit=fit,
@@ -119,27 +118,21 @@ def _fit(points: Sequence[Point], seconds: Sequence[float]) -> Fit:
     )
 
 
-def _fastest(tails: Sequence[TailTiming]) -> TailTiming:
-    # each from the job on: the time between two answers is short when the first of them was seen late
-    return TailTiming(
-        tails[0].input_tokens, min(tail.handoff_s for tail in tails), min(tail.whole_s for tail in tails)
-    )
-
-
-def _profile(plan: LivePlan, fit: Fit, tails: Sequence[TailTiming], provenance: str) -> ModelProfile:
-    shortest, longest = tails[0], tails[-1]
-    more_tokens = longest.input_tokens - shortest.input_tokens
-    per_token_s = max(0.0, longest.handoff_s - shortest.handoff_s) / more_tokens if more_tokens else 0.0
+def _profile(
+    plan: LivePlan, fit: Fit, cpu: Fit, tails: Sequence[TailTiming], provenance: str
+) -> ModelProfile:
     return ModelProfile(
         model=plan.model.name,
-        hardware=_hardware(plan),
+        hardware=hardware_of(plan),
         provenance=provenance,
         degrees=tuple(sorted({worker.degree for worker in plan.workers})),
         prefill=fit.coefficients,
-        handoff_base_s=max(0.0, shortest.handoff_s - per_token_s * shortest.input_tokens),
-        handoff_per_token_s=per_token_s,
-        decode_step_s=sum(tail.whole_s - tail.handoff_s for tail in tails) / len(tails) / DECODE_TOKENS,
         kv_bytes_per_token=plan.model.kv_bytes_per_token,
+        dtype=plan.model.dtype,
+        block_tokens=plan.block_tokens,
+        cores=shared_cores(plan),
+        cpu=cpu.coefficients,
+        **tail_through(tails[0], tails[-1])._asdict(),
     )
 
 
@@ -149,9 +142,3 @@ def _provenance(fit: Fit, points: int, rounds: int, busy_share: float | None) ->
         f"measured on this machine at the start of the run: {points} points, fastest of {rounds} rounds; "
         f"fit error {fit.mean_error:.1%} mean, {fit.p90_error:.1%} P90{others}"
     )
-
-
-def _hardware(plan: LivePlan) -> str:
-    if plan.device == "cuda":
-        return f"{torch.cuda.get_device_name()}, one for each rank"
-    return f"{cpu_model() or 'unknown CPU'}, {usable_cores()} cores, one thread for each rank"

@@ -117,8 +117,8 @@ MODEL_PRESETS: dict[str, ModelConfig] = {model.name: model for model in (_NANO, 
 class CalibrationConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """Measuring this machine's prefill times before a run, instead of trusting a profile's."""
 
-    enabled: bool = True
-    """Whether the engine measures at start and fits the coefficients of Eq. 2 to that."""
+    enabled: bool | None = None
+    """Whether the engine measures at start and fits Eq. 2 to that; null measures without a profile only."""
     points: tuple[tuple[int, int], ...] = (
         (64, 0),
         (256, 0),
@@ -133,7 +133,7 @@ class CalibrationConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only
 
     def __post_init__(self) -> None:
         _require(self.repeats >= 1, f"repeats must be at least 1, got {self.repeats}")
-        _require(not self.enabled or bool(self.points), "points must not be empty when enabled")
+        _require(self.enabled is False or bool(self.points), "points must not be empty when enabled")
         for uncached, cached in self.points:
             _require(
                 uncached >= 1 and cached >= 0,

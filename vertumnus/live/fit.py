@@ -11,7 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import nnls
 
-from vertumnus.domain.prefill_time import Coefficients, PrefillTimeModel, attention_work
+from vertumnus.domain.prefill_time import (
+    Coefficients,
+    DegreeCoefficients,
+    PrefillTimeModel,
+    attention_work,
+)
 from vertumnus.domain.units import SECOND, Tokens
 
 
@@ -34,23 +39,32 @@ class Fit(NamedTuple):
     """90th percentile of the absolute relative errors."""
 
 
-def fit_prefill_time(points: Sequence[TimedPrefill]) -> Fit:
-    """Return the coefficients of Eq. 2, with ``g*log2(C)``, that fit *points* best.
+def fit_prefill_time(points: Sequence[TimedPrefill], *, doublings: bool = True) -> Fit:
+    """Return the coefficients of Eq. 2 that fit *points* best, with ``g*log2(C)`` or as published.
 
     Raises ValueError without points, or for one that took no time.
     """
-    if not points or any(point.seconds <= 0 for point in points):
-        raise ValueError("a fit needs at least one point, and each must have taken time")
-    rows = np.array([_terms(point) for point in points], dtype=np.float64)
-    seconds = np.array([point.seconds for point in points])
-    relative = rows / seconds[:, None]
-    scale = relative.max(axis=0)  # columns differ by nine orders of magnitude
-    scale[scale == 0.0] = 1.0
-    solution, _ = nnls(relative / scale, np.ones(len(points)))
-    d, a, b, c, alpha, g = (float(value) for value in solution / scale)
-    coefficients = Coefficients(d, a, b, c, alpha, g)
-    errors = _relative_errors(coefficients, points)
+    terms = [_terms(point) if doublings else _terms(point)[:-1] for point in points]
+    coefficients = Coefficients(*_solve(terms, points))
+    model = PrefillTimeModel.of(coefficients, {point.degree for point in points})
+    errors = relative_errors(model, points)
     return Fit(coefficients, float(errors.mean()), float(np.quantile(errors, 0.9)))
+
+
+def fit_degree(points: Sequence[TimedPrefill]) -> DegreeCoefficients:
+    """Return the coefficients that fit *points* best, which are all of one degree.
+
+    Raises ValueError without points, or for one that took no time.
+    """
+    terms = [(1.0, p.uncached, p.cached, attention_work(p.uncached, p.cached)) for p in points]
+    return DegreeCoefficients(*_solve(terms, points))
+
+
+def relative_errors(model: PrefillTimeModel, points: Sequence[TimedPrefill]) -> NDArray[np.float64]:
+    """Return how far *model* is off at each point, as a share of the measured time; shape (points,)."""
+    predicted = np.array([model.predict(p.degree, p.uncached, p.cached) / SECOND for p in points])
+    errors: NDArray[np.float64] = np.abs(predicted / [point.seconds for point in points] - 1.0)
+    return errors
 
 
 def _terms(point: TimedPrefill) -> tuple[float, ...]:
@@ -60,8 +74,12 @@ def _terms(point: TimedPrefill) -> tuple[float, ...]:
     return 1.0, uncached, cached, uncached / degree, pairs / degree, degree.bit_length() - 1
 
 
-def _relative_errors(coefficients: Coefficients, points: Sequence[TimedPrefill]) -> NDArray[np.float64]:
-    model = PrefillTimeModel.of(coefficients, {point.degree for point in points})
-    predicted = np.array([model.predict(p.degree, p.uncached, p.cached) / SECOND for p in points])
-    errors: NDArray[np.float64] = np.abs(predicted / [point.seconds for point in points] - 1.0)
-    return errors
+def _solve(terms: Sequence[tuple[float, ...]], points: Sequence[TimedPrefill]) -> list[float]:
+    if not points or any(point.seconds <= 0 for point in points):
+        raise ValueError("a fit needs at least one point, and each must have taken time")
+    seconds = np.array([point.seconds for point in points])
+    relative = np.array(terms, dtype=np.float64) / seconds[:, None]
+    scale = relative.max(axis=0)  # columns differ by nine orders of magnitude
+    scale[scale == 0.0] = 1.0
+    solution, _ = nnls(relative / scale, np.ones(len(points)))
+    return [float(value) for value in solution / scale]

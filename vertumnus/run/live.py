@@ -11,11 +11,13 @@ from vertumnus.config import RunConfig
 from vertumnus.domain.errors import ConfigError
 from vertumnus.domain.profile import ModelProfile
 from vertumnus.domain.units import RequestId
-from vertumnus.live.calibrate import Calibration, calibrate
+from vertumnus.live.calibrate import calibrate
 from vertumnus.live.config import LiveConfig, ModelConfig
 from vertumnus.live.engine import LiveEngine
+from vertumnus.live.hardware import hardware_of
 from vertumnus.live.plan import make_plan
 from vertumnus.run.capacity import MeanRequest, busy_rate, cores_rate
+from vertumnus.run.profiles import profile_line, require_hardware
 from vertumnus.run.session import Recorded, Session, serve_recorded
 from vertumnus.run.stream import Stream, arriving, load_stream
 from vertumnus.trace.arrivals import mean_rate
@@ -41,6 +43,9 @@ def run_live(config: RunConfig, backend: LiveConfig, overrides: Sequence[str], c
     model = required_model(config)
     stream = load_stream(config)
     plan = make_plan(model, backend, config.cluster, stream.block_tokens, config.seed)
+    if config.profile is not None:
+        require_hardware(config.profile, hardware_of(plan))
+        console.print(profile_line(config.profile))
     engine = LiveEngine(plan, _no_prompt, _discard)
     try:
         ranks = (
@@ -48,7 +53,7 @@ def run_live(config: RunConfig, backend: LiveConfig, overrides: Sequence[str], c
         )
         console.print(f"starting {ranks}, model {model.name} ...")
         engine.start()
-        measured = _measure(config, backend, engine, stream, console)
+        measured = _measure(config, engine, stream, console)
         rows = arriving(config, stream, measured.capacity)
         console.print(_load_line(config, rows, measured))
         prompts = _prompts(config, model, stream, rows)
@@ -67,31 +72,28 @@ def required_model(config: RunConfig) -> ModelConfig:
     return config.model
 
 
-def _measure(
-    config: RunConfig, backend: LiveConfig, engine: LiveEngine, stream: Stream, console: Console
-) -> _Measured:
-    requests = to_requests(stream.rows, stream.block_tokens)
-    mean = MeanRequest.of(requests, stream.block_tokens)
+def _measure(config: RunConfig, engine: LiveEngine, stream: Stream, console: Console) -> _Measured:
+    profile = config.profile
+    if profile is None:
+        console.print("calibrating prefill times ...")
+        profile = calibrate(engine).profile
+        console.print(profile.provenance)
+    return _Measured(profile, _capacity(config, profile, stream))
+
+
+def _capacity(config: RunConfig, profile: ModelProfile, stream: Stream) -> float:
+    mean = MeanRequest.of(to_requests(stream.rows, stream.block_tokens), stream.block_tokens)
     composition = config.cluster.initial_composition()
-    if config.profile is not None and not backend.calibration.enabled:
-        return _Measured(config.profile, busy_rate(mean, config.profile.prefill_time(), composition))
-    console.print("calibrating prefill times ...")
-    calibration = calibrate(engine)
-    console.print(calibration.profile.provenance)
-    return _Measured(
-        calibration.profile,
-        min(
-            busy_rate(mean, calibration.profile.prefill_time(), composition),
-            cores_rate(
-                mean, calibration.cpu, composition, calibration.cores, _decode_s(calibration, stream.rows)
-            ),
-        ),
-    )
+    busy = busy_rate(mean, profile.prefill_time(), composition)
+    cpu_time = profile.cpu_time()
+    if cpu_time is None or profile.cores is None:
+        return busy
+    return min(busy, cores_rate(mean, cpu_time, composition, profile.cores, _decode_s(profile, stream.rows)))
 
 
-def _decode_s(calibration: Calibration, rows: Sequence[TraceRow]) -> float:
+def _decode_s(profile: ModelProfile, rows: Sequence[TraceRow]) -> float:
     """Return the mean request's decode time if nothing were batched [s]."""
-    return calibration.profile.decode_step_s * sum(row.output_tokens for row in rows) / len(rows)
+    return profile.decode_step_s * sum(row.output_tokens for row in rows) / len(rows)
 
 
 def _load_line(config: RunConfig, rows: Sequence[TraceRow], measured: _Measured) -> str:

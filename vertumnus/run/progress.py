@@ -14,12 +14,13 @@ LINE_S = 15.0
 
 
 class Progress:
-    """Counts ended requests on stderr."""
+    """Counts ended requests, or other units, on stderr."""
 
-    def __init__(self, console: Console, what: str, total: int) -> None:
+    def __init__(self, console: Console, what: str, total: int, units: str = "requests") -> None:
         self._console = console
         self._what = what
         self._total = total
+        self._units = units
         self._done = 0
         self._started = monotonic()
         self._next_line = self._started + LINE_S
@@ -37,7 +38,7 @@ class Progress:
             self._bar.stop()
 
     def show(self, done: int) -> None:
-        """Tell that *done* requests have ended; cheap enough for every one of them."""
+        """Tell that *done* of them have ended; cheap enough for every one of them."""
         self._done = done
         if done % 16 == 0 or done == self._total:
             now = monotonic()
@@ -52,7 +53,7 @@ class Progress:
             self._next_line = now + LINE_S
             left = (now - self._started) * (self._total - self._done) / self._done
             self._console.print(
-                f"{self._what}: {self._done} of {self._total} requests, about {left:.0f} s left"
+                f"{self._what}: {self._done} of {self._total} {self._units}, about {left:.0f} s left"
             )
 
     def _draw(self) -> None:

@@ -11,6 +11,7 @@ from vertumnus.domain.errors import ConfigError
 from vertumnus.domain.profile import ModelProfile
 from vertumnus.domain.request import Request
 from vertumnus.run.capacity import MeanRequest, busy_rate
+from vertumnus.run.profiles import profile_line
 from vertumnus.run.session import Recorded, Session, serve_recorded
 from vertumnus.run.stream import Stream, arriving, load_stream
 from vertumnus.sim.config import SimConfig
@@ -26,6 +27,7 @@ COLLECT_EVERY = 200_000
 def simulate(config: RunConfig, backend: SimConfig, overrides: Sequence[str], console: Console) -> Recorded:
     """Run *config* on the simulator. Raises ConfigError before anything is written."""
     profile = required_profile(config)
+    console.print(profile_line(profile))
     stream = load_stream(config)
     requests = simulated_requests(config, profile, stream)
     durations = Durations(

@@ -1,0 +1,43 @@
+"""``python -m vertumnus_profiling``, which ``vertumnus profile`` becomes."""
+
+import sys
+from collections.abc import Sequence
+
+from rich.console import Console
+
+from vertumnus.commandline.exit_codes import BAD_INPUT, FAILED, INTERRUPTED, OK
+from vertumnus.commandline.messages import report_problems
+from vertumnus.domain.errors import ConfigError, VertumnusError
+from vertumnus.live.plan import require_packages
+from vertumnus.run.interrupts import one_interrupt
+from vertumnus_profiling.options import read_options
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Make the profile that *argv* (sys.argv without the program) asks for and return the exit code."""
+    words = sys.argv[1:] if argv is None else argv
+    try:
+        with one_interrupt():
+            return _profile(words)
+    except ConfigError as error:
+        report_problems(error.problems)
+        return BAD_INPUT
+    except VertumnusError as error:
+        report_problems([str(error)])
+        return FAILED
+    except KeyboardInterrupt:
+        print("interrupted; what was measured is kept, start again to continue", file=sys.stderr)
+        return INTERRUPTED
+
+
+def _profile(words: Sequence[str]) -> int:
+    options = read_options(words)
+    require_packages()
+    from vertumnus_profiling.program import make_profile  # imports torch and scipy
+
+    make_profile(options, Console(stderr=True))
+    return OK
+
+
+if __name__ == "__main__":
+    sys.exit(main())

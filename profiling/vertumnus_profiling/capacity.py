@@ -1,0 +1,192 @@
+"""kappa: the largest demand that one worker of a degree serves within target (sec. 6.1).
+
+The load on a lone worker is raised until the target attainment breaks, then the break is closed in on.
+Demand is what the controller counts: predicted seconds of the requests that arrive, as routed, per
+second. A worker of a pool sees a thinned stream, in which the trace's ticks of simultaneous arrivals
+are gone; so arrivals are Poisson.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from msgspec import structs
+from rich.console import Console
+
+from vertumnus.config import RunConfig
+from vertumnus.domain.errors import ConfigError
+from vertumnus.domain.profile import ModelProfile
+from vertumnus.domain.units import SECOND
+from vertumnus.live.config import LiveConfig
+from vertumnus.policy.config import PaperPolicy
+from vertumnus.records.config import Measurement
+from vertumnus.records.folds import RunFolds
+from vertumnus.records.log import read_log
+from vertumnus.records.metrics import summarise
+from vertumnus.records.request_record import RequestRecord
+from vertumnus.records.timeline import Timeline
+from vertumnus.run.capacity import MeanRequest, busy_rate
+from vertumnus.run.pool import build_pool
+from vertumnus.run.stream import Stream, load_stream
+from vertumnus.serving.loop import Loop
+from vertumnus.sim.config import SimConfig
+from vertumnus.sim.durations import Durations
+from vertumnus.sim.engine import SimEngine
+from vertumnus.trace.arrivals import with_arrivals
+from vertumnus.trace.blocks import to_requests
+from vertumnus.trace.config import ArrivalConfig
+
+TARGET = 0.9
+"""Token-weighted attainment that a worker must keep."""
+SIMULATED_REQUESTS = 2_000
+"""Of the workload's window; fewer leave the attainment uncertain by more than the search resolves."""
+SIMULATED_STEP, SIMULATED_TOLERANCE = 1.5, 0.02
+"""Factor from load to load until the target breaks, and how closely the break is then found."""
+EXECUTED_STEP, EXECUTED_TOLERANCE = 1.25, 0.1
+"""The same where each load is a run on this machine's ranks."""
+LEAST_LOAD, MOST_LOAD = 0.02, 8.0
+"""Loads outside of this, as shares of a worker that is always busy, are not tried."""
+POISSON = ArrivalConfig(process="poisson", rate=1.0)
+
+
+class Trial(NamedTuple):
+    """One load on one worker."""
+
+    demand: float
+    """Predicted seconds of work that arrived per second."""
+    attainment: float | None
+    """Token-weighted; None when no request had a target."""
+
+
+class Capacity(NamedTuple):
+    """What the trials on one degree found."""
+
+    kappa: float | None
+    """Demand of the highest load that met the target; None when none did, or all."""
+    rate: float
+    """Its arrival rate, or that of the last trial [req/s]."""
+    attainment: float | None
+    trials: int
+
+
+def find_capacity(
+    trial: Callable[[float], Trial], busy: float, start: float, step: float, tolerance: float
+) -> Capacity:
+    """Raise the rate from *start* by *step* until `TARGET` breaks, then close in to within *tolerance*.
+
+    *busy* is the rate that keeps the worker busy all the time; *start* is lowered while it fails.
+    """
+    tried: dict[float, Trial] = {}
+
+    def holds(rate: float) -> bool:
+        tried[rate] = trial(rate)
+        return (tried[rate].attainment or 0.0) >= TARGET
+
+    low = start
+    while not holds(low):
+        low /= step
+        if low < LEAST_LOAD * busy:
+            return Capacity(None, low * step, tried[low * step].attainment, len(tried))
+    high = min((rate for rate in tried if rate > low), default=None) or low * step
+    while high not in tried and holds(high):
+        low, high = high, high * step
+        if high > MOST_LOAD * busy:
+            return Capacity(None, low, tried[low].attainment, len(tried))
+    while high / low > 1 + tolerance:
+        middle = (low * high) ** 0.5
+        low, high = (middle, high) if holds(middle) else (low, middle)
+    return Capacity(tried[low].demand, low, tried[low].attainment, len(tried))
+
+
+def lone_worker(config: RunConfig, degree: int, arrival: ArrivalConfig = POISSON) -> RunConfig:
+    """Return *config* with one worker of *degree* and nothing else; the profile is left out."""
+    cluster = structs.replace(config.cluster, gpus=degree, degrees=(degree,), composition={degree: 1})
+    return structs.replace(
+        config,
+        name=f"capacity_cp{degree}",
+        purpose=f"One load on one worker of degree {degree}, in search of its capacity.",
+        cluster=cluster,
+        profile=None,
+        policy=PaperPolicy(),
+        arrival=arrival,
+    )
+
+
+def simulated_stream(config: RunConfig) -> Stream:
+    """Return the stream that simulated trials of *config* serve. Raises ConfigError as a run does."""
+    longer = structs.replace(config.workload, requests=SIMULATED_REQUESTS)
+    return load_stream(structs.replace(config, workload=longer))
+
+
+def simulated_capacity(config: RunConfig, profile: ModelProfile, stream: Stream) -> Capacity:
+    """Return the capacity of the worker of *config* (see `lone_worker`) in virtual time."""
+
+    def trial(rate: float) -> Trial:
+        return judge(simulated_records(config, profile, stream, rate), _measurement(config))
+
+    busy = _busy_rate(config, profile, stream)
+    return find_capacity(trial, busy, busy / 4, SIMULATED_STEP, SIMULATED_TOLERANCE)
+
+
+def executed_capacity(
+    config: RunConfig, profile: ModelProfile, live: LiveConfig, start: float, console: Console
+) -> Capacity:
+    """Return the capacity of the worker of *config* on this machine's ranks, looking from *start* on.
+
+    Every trial is a run with a folder of its own. Raises what ended a run early.
+    """
+    from vertumnus.run.live import run_live  # here, so that a profile without executed trials starts sooner
+
+    def trial(rate: float) -> Trial:
+        at_rate = structs.replace(config, profile=profile, arrival=config.arrival.at_rate(rate))
+        recorded = run_live(at_rate, live, (f"arrival.rate={rate:g}",), console)
+        if recorded.failure is not None:
+            raise recorded.failure
+        log = read_log(recorded.run.log)
+        folds = RunFolds(log.header)
+        folds.apply(log.records)
+        return judge(folds.requests, log.header.records)
+
+    busy = _busy_rate(config, profile, load_stream(config))
+    return find_capacity(trial, busy, start, EXECUTED_STEP, EXECUTED_TOLERANCE)
+
+
+def simulated_records(
+    config: RunConfig, profile: ModelProfile, stream: Stream, rate: float
+) -> list[RequestRecord]:
+    """Serve *stream* at *rate* in virtual time and return its requests, in order of arrival."""
+    rows = with_arrivals(stream.rows, config.arrival.at_rate(rate), config.seed)
+    requests = to_requests(rows, stream.block_tokens, config.slo, config.workload.token_scale)
+    noise = config.backend.noise_sigma if isinstance(config.backend, SimConfig) else SimConfig().noise_sigma
+    timeline = Timeline(stream.block_tokens, live=False)
+
+    def record(source: int, body: object) -> None:
+        handle = timeline.handlers.get(type(body))
+        if handle is not None:
+            handle(body)
+
+    pool = build_pool(config, profile.prefill_time(), stream.block_tokens)
+    engine = SimEngine(Durations(profile, config.seed, noise))
+    Loop(engine, pool.fleet, pool.control, record).serve(iter(requests))
+    return sorted(timeline.records, key=lambda record: record.request_id)
+
+
+def judge(records: Sequence[RequestRecord], measurement: Measurement) -> Trial:
+    """Return demand and attainment over the measured part of *records*, in order of arrival."""
+    measured = records[measurement.warmup_requests(len(records)) :]
+    span_ns = measured[-1].arrival_ns - measured[0].arrival_ns
+    if span_ns == 0:
+        raise ConfigError("workload.requests: the measured requests arrive at once, a rate needs a span")
+    service_ns = [r.predicted_service_ns for r in measured if r.predicted_service_ns is not None]
+    mean_s = sum(service_ns) / len(service_ns) / SECOND
+    rate = (len(measured) - 1) * SECOND / span_ns
+    return Trial(mean_s * rate, summarise(records, measurement).slo_attainment)
+
+
+def _busy_rate(config: RunConfig, profile: ModelProfile, stream: Stream) -> float:
+    requests = to_requests(stream.rows, stream.block_tokens)
+    mean = MeanRequest.of(requests, stream.block_tokens)
+    return busy_rate(mean, profile.prefill_time(), config.cluster.initial_composition())
+
+
+def _measurement(config: RunConfig) -> Measurement:
+    return Measurement.of(config.records, ())

@@ -1,0 +1,40 @@
+"""The profile that a run loads: what it says about itself, and whether it was made here."""
+
+from datetime import UTC, date, datetime
+
+from vertumnus.domain.errors import ConfigError
+from vertumnus.domain.profile import ModelProfile
+
+OLD_DAYS = 30
+"""From this age on the line about a profile asks whether its numbers still hold [days]."""
+
+
+def profile_line(profile: ModelProfile, today: date | None = None) -> str:
+    """Return one line for the start of a run: what the profile is for, its age, its form and error."""
+    parts = [_age(profile, today or datetime.now(UTC).date()), f"{_FORMS[profile.form]} form"]
+    errors = [error for error in profile.errors if error.form == profile.form]
+    if errors:
+        worst = max(errors, key=lambda error: error.p90)
+        parts.append(f"held-out error at most {worst.mean:.1%} mean, {worst.p90:.1%} P90 (CP{worst.degree})")
+    return f"profile {profile.model} on {profile.hardware}: {', '.join(parts)}"
+
+
+def require_hardware(profile: ModelProfile, hardware: str) -> None:
+    """Raise ConfigError when *profile* was made on anything but *hardware*."""
+    if profile.hardware != hardware:
+        raise ConfigError(
+            f"profile.hardware: found {profile.hardware!r}, but this run computes on {hardware!r}; "
+            f"measure here with: vertumnus profile model={profile.model}, or use profile=none"
+        )
+
+
+_FORMS = {"published": "published", "log2": "log2(C)", "per_degree": "per-degree"}
+
+
+def _age(profile: ModelProfile, today: date) -> str:
+    days = profile.age_days(today)
+    if days is None:
+        return "not dated"
+    told = "today" if days == 0 else "1 day ago" if days == 1 else f"{days} days ago"
+    doubt = ", which is long ago: do its numbers still hold?" if days >= OLD_DAYS else ""
+    return f"measured {told} ({profile.measured_at}){doubt}"
