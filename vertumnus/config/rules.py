@@ -14,6 +14,12 @@ from vertumnus.domain.errors import ConfigError
 from vertumnus.domain.profile import ModelProfile
 from vertumnus.live.config import LiveConfig, ModelConfig
 from vertumnus.policy.config import HomoPolicy, PolicyConfig, StaticPolicy
+from vertumnus.policy.reconfig.config import (
+    AdviseController,
+    ControllerConfig,
+    ManualController,
+    Thresholds,
+)
 from vertumnus.sim.config import SimConfig
 from vertumnus.trace.config import WorkloadConfig
 from vertumnus.workers.config import ClusterConfig
@@ -135,6 +141,36 @@ def _degrees_for_policy(cluster: ClusterConfig, policy: PolicyConfig) -> Iterato
         )
 
 
+def _capacity_for_controller(
+    cluster: ClusterConfig, profile: ModelProfile | None, controller: ControllerConfig
+) -> Iterator[str]:
+    if not isinstance(controller, Thresholds):
+        return
+    name = "advise" if isinstance(controller, AdviseController) else "thresholds"
+    if profile is None:
+        yield (
+            f"controller.name: found {name}, which needs the capacity of each degree; profile=none measures "
+            "none. Make a profile with: vertumnus profile, or use controller=manual"
+        )
+        return
+    for degree in sorted(set(cluster.degrees) - set(profile.capacity or {})):
+        yield (
+            f"profile.capacity.{degree}: missing, controller {name} needs kappa of every degree in "
+            f"cluster.degrees; found {sorted(profile.capacity or {})}"
+        )
+
+
+def _script(controller: ControllerConfig, cluster: ClusterConfig) -> Iterator[str]:
+    groups = set(cluster.lattice.groups())
+    for place, move in enumerate(controller.script if isinstance(controller, ManualController) else ()):
+        for worker in move.groups():
+            if worker not in groups:
+                yield (
+                    f"controller.script[{place}].workers: found {worker}, which is no group of "
+                    f"{cluster.gpus} ranks at degrees {list(cluster.degrees)} (first rank x degree, aligned)"
+                )
+
+
 RULES: tuple[Rule, ...] = (
     _name,
     _seed,
@@ -143,4 +179,6 @@ RULES: tuple[Rule, ...] = (
     _profile_of_this_kind,
     _profiled_degrees,
     _degrees_for_policy,
+    _capacity_for_controller,
+    _script,
 )

@@ -7,6 +7,7 @@ from msgspec import Struct
 from vertumnus.domain.profile import ModelProfile
 from vertumnus.live.config import LiveConfig, ModelConfig
 from vertumnus.policy.config import CacheConfig, PolicyConfig
+from vertumnus.policy.reconfig.config import ControllerConfig
 from vertumnus.records.config import RecordsConfig
 from vertumnus.sim.config import SimConfig
 from vertumnus.trace.config import ArrivalConfig, SloConfig, WorkloadConfig
@@ -38,6 +39,8 @@ class RunConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """What they were promised."""
     policy: PolicyConfig
     """Who places them."""
+    controller: ControllerConfig
+    """Who changes the composition."""
     cache: CacheConfig
     """How the prefix index ages its statistics."""
     records: RecordsConfig

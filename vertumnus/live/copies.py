@@ -84,7 +84,9 @@ class CopyBook:
 
     def copied(self, job_id: JobId, rank: Rank, wire_ns: Nanoseconds) -> CopyResult | None:
         """Take a destination's confirmation; return the result when it was the last one awaited."""
-        copy = self._open[job_id]
+        copy = self._open.get(job_id)
+        if copy is None or rank not in copy.silent:
+            raise ProtocolError(f"rank {rank} confirmed copy {job_id}, which it does not owe")
         copy.wire_ns = max(copy.wire_ns, wire_ns)
         return self._settle(copy, rank)
 

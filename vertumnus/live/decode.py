@@ -5,6 +5,7 @@ sequence. While sequences are active it looks for messages between two steps wit
 """
 
 import traceback
+from functools import partial
 
 import torch
 
@@ -19,19 +20,21 @@ from vertumnus.live.messages import (
     Ended,
     HandoffDone,
     HandoffFailed,
+    Peer,
     Ping,
     Pong,
     Ready,
+    Receive,
     Shutdown,
     Stop,
     ToRank,
     Welcome,
 )
+from vertumnus.live.pairs import PairGroups
 from vertumnus.live.rank_context import IDLE_MS, RankContext, unpack_state
 from vertumnus.live.shared_map import map_store
 from vertumnus.live.transfer import (
     BlockSource,
-    PairGroups,
     ReceivedBlocks,
     Receiver,
     SharedBlocks,
@@ -113,15 +116,9 @@ def _block_source(context: RankContext, welcome: Welcome, device: torch.device) 
         return SharedBlocks(stores, slots)
     arrived = ReceivedBlocks()
     shape = (layout.layers, block_tokens, layout.width)
-    pairs = PairGroups(
-        join_store(welcome.store_port, plan.live.start_timeout_s), device, plan.live.step_timeout_s
-    )
-    receiver = Receiver(
-        context.peer.rank,
-        lambda: torch.empty(shape, dtype=layout.dtype, device=device),
-        slots,
-        pairs,
-        arrived,
-    )
-    TransferThread(context, receiver, plan.lattice.gpus).start()
+    meeting = join_store(welcome.store_port, plan.live.start_timeout_s)
+    pairs = PairGroups(context.peer, meeting, device, plan.live.step_timeout_s)
+    receiver = Receiver(lambda: torch.empty(shape, dtype=layout.dtype, device=device), slots, pairs, arrived)
+    prefill_ranks = [Peer("prefill", rank) for rank in range(plan.lattice.gpus)]
+    TransferThread(context, {Receive: receiver.receive}, partial(pairs.connect, prefill_ranks)).start()
     return arrived

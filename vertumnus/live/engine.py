@@ -16,12 +16,26 @@ from numpy.typing import NDArray
 from vertumnus.domain import jobs
 from vertumnus.domain.errors import ProtocolError
 from vertumnus.domain.facts import DecodeRankLost, InputFact, RankLost
-from vertumnus.domain.jobs import AnyJob, AnyOutcome, HandoffJob, JobError, StepJob, StepWork, StopJob
-from vertumnus.domain.units import SECOND, Nanoseconds, RequestId, SlotId
+from vertumnus.domain.jobs import (
+    AdoptJob,
+    AnyJob,
+    AnyOutcome,
+    CopyJob,
+    HandoffJob,
+    JobError,
+    StepJob,
+    StepWork,
+    StopJob,
+)
+from vertumnus.domain.units import SECOND, JobId, Nanoseconds, Rank, RequestId, SlotId
 from vertumnus.live.agenda import Agenda
 from vertumnus.live.control import Received
-from vertumnus.live.handoffs import HandoffBook, Posting
+from vertumnus.live.copies import CopyBook, CopyResult
+from vertumnus.live.geometry import Geometry
+from vertumnus.live.handoffs import HandoffBook
 from vertumnus.live.messages import (
+    Adopted,
+    Copied,
     Decoded,
     Ended,
     HandoffDone,
@@ -34,8 +48,9 @@ from vertumnus.live.messages import (
     TransferFailed,
 )
 from vertumnus.live.plan import LivePlan
+from vertumnus.live.posting import Posting
 from vertumnus.live.rank_context import pack_ids
-from vertumnus.live.rank_pool import INCARNATION, Event, Lost, RankPool
+from vertumnus.live.rank_pool import FIRST_EPOCH, INCARNATION, Event, Lost, RankPool
 from vertumnus.live.steps import StepBook, StepResult
 
 PromptLookup: TypeAlias = Callable[[RequestId], NDArray[np.integer[Any]]]
@@ -64,16 +79,28 @@ class LiveEngine:
         self._pool = RankPool(plan)
         self._agenda = Agenda()
         self._steps = StepBook()
-        self._handoffs = HandoffBook(plan.blocks_per_rank, by_transfer=plan.transport == "pairwise")
+        self._geometry = Geometry(plan.lattice, plan.workers, FIRST_EPOCH)
+        by_transfer = plan.transport == "pairwise"
+        self._handoffs = HandoffBook(plan.blocks_per_rank, by_transfer=by_transfer)
+        self._copies = CopyBook(plan.lattice.gpus, plan.blocks_per_rank, by_transfer=by_transfer)
         # by the slot of the prompt's last block: bounded by the slots, whatever becomes of requests
         self._final_hidden: dict[SlotId, tuple[RequestId, bytes]] = {}
         self._ready: deque[InputFact | AnyOutcome] = deque()
         self._origin_ns = time.monotonic_ns()
+        self._submit: dict[type[AnyJob], Callable[[Any], None]] = {
+            StepJob: self._submit_step,
+            HandoffJob: self._submit_handoff,
+            StopJob: self._submit_stop,
+            AdoptJob: self._submit_adopt,
+            CopyJob: self._submit_copy,
+        }
         self._take_message: dict[type, Callable[[Peer, Any], None]] = {
             StepDone: self._on_step_answer,
             StepFailed: self._on_step_answer,
             TransferDone: self._on_transfer_done,
-            TransferFailed: self._on_handoff_failed,
+            TransferFailed: self._on_transfer_failed,
+            Adopted: self._on_adopted,
+            Copied: self._on_copied,
             HandoffDone: self._on_handoff_done,
             HandoffFailed: self._on_handoff_failed,
             Decoded: self._on_decoded,
@@ -120,12 +147,7 @@ class LiveEngine:
 
     def submit(self, job: AnyJob) -> None:
         """Start *job*. Raises ProtocolError for one that cannot follow the jobs before it."""
-        if isinstance(job, StepJob):
-            self._submit_step(job)
-        elif isinstance(job, HandoffJob):
-            self._submit_handoff(job)
-        elif isinstance(job, StopJob):
-            self._post_all(self._handoffs.stop(job.job_id))
+        self._submit[type(job)](job)
 
     def next(self) -> InputFact | AnyOutcome | None:
         """Return what happens next; None when nothing is scheduled, under way or posted."""
@@ -148,14 +170,22 @@ class LiveEngine:
 
     @property
     def _is_awaiting(self) -> bool:
-        return bool(self._ready or self._steps.awaited or len(self._handoffs))
+        under_way = len(self._handoffs) + len(self._copies) + len(self._geometry)
+        return bool(self._ready or self._steps.awaited or under_way)
 
-    def _submit_step(self, job: StepJob) -> None:
-        peers = [Peer("prefill", rank) for rank in job.worker.ranks]
+    def _refuses(self, job: AnyJob, peers: Iterable[Peer]) -> bool:
+        """Return whether *job* ends here, in an error, since one of *peers* is gone."""
         gone = [str(peer) for peer in peers if not self._pool.is_up(peer)]
         if gone:
-            self._ready.append(JobError(_UNDELIVERED, job.job_id, f"{', '.join(gone)} is gone"))
+            self._tell_error(job.job_id, f"{', '.join(gone)} is gone")
+        return bool(gone)
+
+    def _submit_step(self, job: StepJob) -> None:
+        peers = _prefill_peers(job.worker.ranks)
+        if self._refuses(job, peers):
             return
+        for rank in job.worker.ranks:
+            self._geometry.require_settled(rank)
         tokens = tuple(self._uncached_tokens(work) for work in job.works)
         generation = self._steps.begin(job)
         step = Step(job.job_id, job.worker, job.epoch, generation, job.works, tokens)
@@ -173,10 +203,24 @@ class LiveEngine:
         request_id, final_hidden = self._final_hidden.get(job.slots[-1], (None, b""))
         if request_id != job.request_id:
             raise ProtocolError(f"hand-off of request {job.request_id}, which no step has finished")
-        if not self._pool.is_up(Peer("decode", job.decode_rank)):
-            self._ready.append(JobError(_UNDELIVERED, job.job_id, f"decode rank {job.decode_rank} is gone"))
+        if not self._refuses(job, [Peer("decode", job.decode_rank)]):
+            self._post_all(self._handoffs.begin(job, final_hidden))
+
+    def _submit_stop(self, job: StopJob) -> None:
+        self._post_all(self._handoffs.stop(job.job_id))
+
+    def _submit_adopt(self, job: AdoptJob) -> None:
+        peers = _prefill_peers([job.rank])
+        if self._refuses(job, peers):
             return
-        self._post_all(self._handoffs.begin(job, final_hidden))
+        if self._steps.is_at(job.rank):
+            raise ProtocolError(f"rank {job.rank} is to adopt epoch {job.epoch} in the middle of a step")
+        record = self._geometry.begin(job)
+        self._post_all(Posting(peer, record) for peer in peers)
+
+    def _submit_copy(self, job: CopyJob) -> None:
+        if not self._refuses(job, _prefill_peers(self._copies.participants(job))):
+            self._post_all(self._copies.begin(job))
 
     def _post_all(self, postings: Iterable[Posting]) -> None:
         for peer, body in postings:
@@ -205,11 +249,35 @@ class LiveEngine:
         job_id = result.job.job_id
         self.last_step = result
         if result.failure is not None:
-            self._ready.append(JobError(_UNDELIVERED, job_id, result.failure))
+            self._tell_error(job_id, result.failure)
             return
         for work in result.job.works:
             self._final_hidden[work.slots[-1]] = (work.request_id, result.final_hidden[work.request_id])
         self._ready.append(jobs.StepDone(_UNDELIVERED, job_id, result.compute_ns))
+
+    def _tell_error(self, job_id: JobId, reason: str) -> None:
+        self._ready.append(JobError(_UNDELIVERED, job_id, reason))
+
+    def _on_adopted(self, peer: Peer, adopted: Adopted) -> None:
+        self._geometry.acknowledge(peer.rank, adopted.job_id)
+        self._ready.append(jobs.Adopted(_UNDELIVERED, adopted.job_id))
+
+    def _on_copied(self, peer: Peer, copied: Copied) -> None:
+        self._tell_copy(self._copies.copied(copied.job_id, peer.rank, copied.wire_ns))
+
+    def _on_transfer_failed(self, peer: Peer, failed: TransferFailed) -> None:
+        self._fail_handoff(failed.job_id, f"{peer}: {failed.reason}")
+        if peer.pool == "prefill":
+            self._tell_copy(self._copies.failed(failed.job_id, peer.rank, failed.reason))
+
+    def _tell_copy(self, result: CopyResult | None) -> None:
+        if result is None:
+            return
+        if result.failure is not None:
+            self._tell_error(result.job_id, result.failure)
+            return
+        payload_bytes = result.blocks * self.plan.block_bytes
+        self._ready.append(jobs.CopyDone(_UNDELIVERED, result.job_id, payload_bytes, result.wire_ns))
 
     def _on_transfer_done(self, peer: Peer, done: TransferDone) -> None:
         self._post_all(self._handoffs.arrived(done.job_id, peer))
@@ -218,12 +286,12 @@ class LiveEngine:
         if self._handoffs.find(done.job_id) is not None:
             self._ready.append(jobs.HandoffDone(_UNDELIVERED, done.job_id))
 
-    def _on_handoff_failed(self, peer: Peer, failed: HandoffFailed | TransferFailed) -> None:
+    def _on_handoff_failed(self, peer: Peer, failed: HandoffFailed) -> None:
         self._fail_handoff(failed.job_id, f"{peer}: {failed.reason}")
 
     def _fail_handoff(self, job_id: int, reason: str) -> None:
         if self._handoffs.end(job_id) is not None:
-            self._ready.append(JobError(_UNDELIVERED, job_id, reason))
+            self._tell_error(job_id, reason)
 
     def _on_decoded(self, peer: Peer, decoded: Decoded) -> None:
         for job_id, token in zip(decoded.job_ids, decoded.tokens, strict=True):
@@ -243,7 +311,19 @@ class LiveEngine:
         lost = RankLost if peer.pool == "prefill" else DecodeRankLost
         self._ready.append(lost(_UNDELIVERED, peer.rank, INCARNATION, reason))
         if peer.pool == "prefill":
-            for result in self._steps.lose(peer.rank, reason):
-                self._tell_step(result)
+            self._lose_prefill_work(peer.rank, reason)
         for job_id in self._handoffs.hit_by_loss(peer):
             self._fail_handoff(job_id, f"{peer} lost: {reason}")
+
+    def _lose_prefill_work(self, rank: Rank, reason: str) -> None:
+        for result in self._steps.lose(rank, reason):
+            self._tell_step(result)
+        for copy in self._copies.lose(rank, reason):
+            self._tell_copy(copy)
+        unadopted = self._geometry.lose(rank)
+        if unadopted is not None:
+            self._tell_error(unadopted, f"rank {rank} lost: {reason}")
+
+
+def _prefill_peers(ranks: Iterable[Rank]) -> list[Peer]:
+    return [Peer("prefill", rank) for rank in ranks]

@@ -1,24 +1,44 @@
 """A prefill rank's main loop: one message at a time, so nothing changes inside a step (sec. 6.2, 8).
 
 A rank refuses a step of another worker or epoch before it enters a collective: a mismatch there would
-not raise, it would abort the process.
+not raise, it would abort the process. A new epoch is one more message in the stream: weights, KV and
+groups stay where they are, and only what the rank holds its next steps against changes.
 """
 
 import time
 import traceback
+from functools import partial
 
 import torch
 from torch._C._distributed_c10d import Store
 
 from vertumnus.domain.errors import ProtocolError
+from vertumnus.domain.units import Rank
 from vertumnus.live.control import ControlLink
 from vertumnus.live.groups import CpGroups, brief, join_store
 from vertumnus.live.kv_store import KvLayout, KvStore, allocate
-from vertumnus.live.messages import Ping, Pong, Ready, Shutdown, Step, StepDone, StepFailed, Welcome
+from vertumnus.live.messages import (
+    Adopt,
+    Adopted,
+    Copy,
+    Peer,
+    Ping,
+    Pong,
+    Ready,
+    Send,
+    Shutdown,
+    Step,
+    StepDone,
+    StepFailed,
+    Welcome,
+)
+from vertumnus.live.pairs import PairGroups
+from vertumnus.live.plan import LivePlan
 from vertumnus.live.prefill import PrefillExecutor
 from vertumnus.live.rank_context import IDLE_MS, RankContext, pack_state, unpack_ids
 from vertumnus.live.shared_map import map_store
-from vertumnus.live.transfer import PairGroups, Sender, TransferThread
+from vertumnus.live.slot_copy import PairwiseCopies, SharedCopies
+from vertumnus.live.transfer import Ends, Sender, SharedBlocks, TransferThread
 from vertumnus.live.weights import build_model
 
 
@@ -32,16 +52,17 @@ class PrefillRank:
         self._worker, self._epoch = welcome.worker, welcome.epoch
         device = context.device(plan)
         model = build_model(plan.model, plan.weights_path, plan.seed, device)
-        store = _block_slots(welcome, device)
-        limit_s = plan.live.step_timeout_s
-        self._groups = CpGroups(_meeting(welcome), rank, device, limit_s)
+        maps = _maps(welcome, rank)
+        store = maps[rank] if maps else _own_slots(plan, device)
+        self._lattice = frozenset(plan.lattice.groups())
+        self._groups = CpGroups(_meeting(welcome), rank, device, plan.live.step_timeout_s)
         self._groups.warm(plan.lattice.groups())
         self._executor = PrefillExecutor(model, store, rank, plan.blocks_per_rank)
-        if plan.transport == "pairwise":
-            # a connection of its own: one thread's wait at the store would hold up the other
-            pairs = PairGroups(_meeting(welcome), device, limit_s)
-            sender = Sender(rank, store, plan.blocks_per_rank, pairs)
-            TransferThread(context, sender, plan.decode_ranks).start()
+        if maps:
+            copies = SharedCopies(store, SharedBlocks(maps, plan.blocks_per_rank), plan.blocks_per_rank)
+            TransferThread(context, {Copy: copies.copy}).start()
+        else:
+            _start_messages(context, welcome, store, device)
 
     def serve(self) -> None:
         """Answer messages until Shutdown."""
@@ -50,10 +71,24 @@ class PrefillRank:
             message = self._context.receive(self._link, IDLE_MS)
             if isinstance(message, Step):
                 self._link.send(self._answer(message))
+            elif isinstance(message, Adopt):
+                self._link.send(self._adopt(message))
             elif isinstance(message, Ping):
                 self._link.send(Pong())
             elif isinstance(message, Shutdown):
                 return
+
+    def _adopt(self, record: Adopt) -> Adopted:
+        """Run the worker and epoch of *record* from here on.
+
+        Raises ProtocolError, which ends this rank, for one that cannot follow: a rank that is out of
+        step with its coordinator must not compute.
+        """
+        worker, epoch, rank = record.worker, record.epoch, self._context.peer.rank
+        if worker not in self._lattice or rank not in worker.ranks or epoch <= self._epoch:
+            raise ProtocolError(f"{worker} of epoch {epoch} cannot follow {self._worker} of {self._epoch}")
+        self._worker, self._epoch = worker, epoch
+        return Adopted(record.job_id)
 
     def _answer(self, step: Step) -> StepDone | StepFailed:
         try:
@@ -85,11 +120,27 @@ def _meeting(welcome: Welcome) -> Store:
     return join_store(welcome.store_port, welcome.plan.live.start_timeout_s)
 
 
-def _block_slots(welcome: Welcome, device: torch.device) -> KvStore:
-    """Return this rank's store: in the map that it was handed, else on its own device."""
+def _maps(welcome: Welcome, owner: Rank) -> list[KvStore]:
+    """Return the stores of all prefill ranks, *owner*'s to write to; none where memory is not shared."""
+    plan, layout = welcome.plan, KvLayout.of_model(welcome.plan.model)
+    slots, block_tokens = plan.blocks_per_rank, plan.block_tokens
+    return [
+        map_store(fd, layout, slots, block_tokens, writable=rank == owner)
+        for rank, fd in enumerate(welcome.kv_fds)
+    ]
+
+
+def _own_slots(plan: LivePlan, device: torch.device) -> KvStore:
+    return allocate(KvLayout.of_model(plan.model), plan.blocks_per_rank, plan.block_tokens, device)
+
+
+def _start_messages(context: RankContext, welcome: Welcome, store: KvStore, device: torch.device) -> None:
+    """Start the thread that moves blocks by messages, once it has met every decode rank."""
     plan = welcome.plan
-    layout = KvLayout.of_model(plan.model)
-    if welcome.kv_fds:
-        (fd,) = welcome.kv_fds
-        return map_store(fd, layout, plan.blocks_per_rank, plan.block_tokens, writable=True)
-    return allocate(layout, plan.blocks_per_rank, plan.block_tokens, device)
+    # a connection of its own: one thread's wait at the store would hold up the other
+    pairs = PairGroups(context.peer, _meeting(welcome), device, plan.live.step_timeout_s)
+    sender = Sender(store, plan.blocks_per_rank, pairs)
+    copies = PairwiseCopies(context.peer.rank, store, plan.blocks_per_rank, pairs)
+    decode_ranks = [Peer("decode", rank) for rank in range(plan.decode_ranks)]
+    ends: Ends = {Send: sender.send, Copy: copies.copy}
+    TransferThread(context, ends, partial(pairs.connect, decode_ranks)).start()

@@ -54,6 +54,9 @@ def build_pool(
         lattice=cluster.lattice,
         link=cluster.link,
         block_bytes=profile.kv_bytes_per_token * block_tokens,
+        controller=config.controller,
+        kappa=profile.capacity,
+        token_scale=config.workload.token_scale,
         observe=observe,
     )
     return Pool(Fleet(cluster, block_tokens), control)

@@ -12,11 +12,13 @@ from ulid import ULID
 import vertumnus
 from vertumnus.config import RunConfig
 from vertumnus.domain.errors import VertumnusError
+from vertumnus.domain.facts import OperatorActed
 from vertumnus.domain.profile import ModelProfile
 from vertumnus.domain.request import Request
-from vertumnus.domain.units import Tokens
+from vertumnus.domain.units import Tokens, to_ns
 from vertumnus.live.config import LiveConfig
 from vertumnus.policy.placement import Decision
+from vertumnus.policy.reconfig.config import ControllerConfig, ManualController
 from vertumnus.records.config import Measurement, RecordsConfig
 from vertumnus.records.log import LogHeader
 from vertumnus.records.provenance import run_start
@@ -82,6 +84,7 @@ def _serve(
 ) -> BaseException | None:
     loop = Loop(engine, pool.fleet, pool.control, recorder.record)
     try:
+        _schedule_script(session.config.controller, engine)
         with Progress(console, session.config.name, len(session.requests)) as progress:
             loop.serve(iter(session.requests), _narration(loop, recorder, progress))
     except KeyboardInterrupt as interrupt:
@@ -89,6 +92,13 @@ def _serve(
     except Exception as error:  # whatever it was, the folder is closed and the error told with it
         return error
     return None
+
+
+def _schedule_script(controller: ControllerConfig, engine: Engine) -> None:
+    """Let the moves of a script be asked for as an operator would ask."""
+    for number, move in enumerate(controller.script if isinstance(controller, ManualController) else ()):
+        at_ns = to_ns(move.at_s)
+        engine.schedule(OperatorActed(at_ns, number, "script", move.action, move.groups()), at_ns)
 
 
 def _narration(loop: Loop, recorder: Recorder, progress: Progress) -> Callable[[], None]:

@@ -6,6 +6,8 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
+from vertumnus.domain.cluster import CpGroup
+
 LongFractionBy: TypeAlias = Literal["requests", "tokens"]
 
 
@@ -67,6 +69,25 @@ class AdviseController(Thresholds, frozen=True, kw_only=True, tag_field="name", 
     """Says what `thresholds` would do, and changes nothing."""
 
 
+class ScriptedMove(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """A wish by hand that is known before the run."""
+
+    at_s: float
+    """When it is asked for, on the run's clock [s]."""
+    action: Literal["split", "merge"]
+    workers: tuple[str, ...]
+    """The worker to split, or the two to merge, as <first rank>x<degree>."""
+
+    def __post_init__(self) -> None:
+        if not 0.0 <= self.at_s < inf:
+            raise ValueError(f"at_s must be at least 0, got {self.at_s}")
+        self.groups()
+
+    def groups(self) -> tuple[CpGroup, ...]:
+        """Return the workers named. Raises ValueError for a name that is none."""
+        return tuple(_group(name) for name in self.workers)
+
+
 class ManualController(
     Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, tag_field="name", tag="manual"
 ):
@@ -74,10 +95,19 @@ class ManualController(
 
     switch_timeout_s: float = 5.0
     """Time in which every rank must have adopted a new geometry, or the switch fails closed [s]."""
+    script: tuple[ScriptedMove, ...] = ()
+    """Moves at set times, as an operator would ask for them."""
 
     def __post_init__(self) -> None:
         for problem in _timeout_problems(self.switch_timeout_s):
             raise ValueError(problem)
+
+
+def _group(name: str) -> CpGroup:
+    first, _, degree = name.partition("x")
+    if not (first.isdecimal() and degree.isdecimal() and int(degree) > 0):
+        raise ValueError(f"workers must be named <first rank>x<degree> as 0x4, got {name}")
+    return CpGroup(int(first), int(degree))
 
 
 class OffController(

@@ -1,0 +1,80 @@
+"""Two-rank process groups for transfers: one that breaks takes nobody else's down.
+
+(A timed-out transfer in a group of three poisoned it for the pair that was not involved, too.)
+"""
+
+from collections.abc import Iterable, Sequence
+
+import torch
+import torch.distributed as dist
+from torch import Tensor
+from torch._C._distributed_c10d import Store
+
+from vertumnus.live.groups import brief, make_group
+from vertumnus.live.messages import Peer
+
+
+class Pair:
+    """The group of two ranks as one of them sees it."""
+
+    def __init__(self, group: dist.ProcessGroup) -> None:
+        self._group = group
+        self._other = 1 - group.rank()
+
+    def post_sends(self, blocks: Sequence[Tensor]) -> list[dist.Work]:
+        """Begin to send contiguous *blocks*; the other end must post as many receives."""
+        return [self._group.send([block], self._other, tag) for tag, block in enumerate(blocks)]
+
+    def post_receives(self, blocks: Sequence[Tensor]) -> list[dist.Work]:
+        """Begin to receive into *blocks*, in the order in which the other end sends them."""
+        return [self._group.recv([block], self._other, tag) for tag, block in enumerate(blocks)]
+
+    def post_exchange(self, sends: Sequence[Tensor], receives: Sequence[Tensor]) -> list[dist.Work]:
+        """Begin to send and to receive, each direction at the same turn at both ends.
+
+        NCCL runs a pair's operations one after the other: two ends that both receive first would wait
+        for ever.
+        """
+        if self._other == 1:
+            return self.post_sends(sends) + self.post_receives(receives)
+        return self.post_receives(receives) + self.post_sends(sends)
+
+
+class PairGroups:
+    """The pairs that one process is in; made on first use by both ends, a dead one's successor as well."""
+
+    def __init__(self, me: Peer, store: Store, device: torch.device, timeout_s: float) -> None:
+        self._me = me
+        self._store = store
+        self._device = device
+        self._timeout_s = timeout_s
+        self._made: dict[Peer, tuple[int, Pair]] = {}
+
+    def connect(self, others: Iterable[Peer]) -> None:
+        """Meet *others* now; both sides must go by rising rank, so that nobody waits in a circle."""
+        for other in others:
+            self.of(other, generation=0)
+
+    def of(self, other: Peer, generation: int) -> Pair:
+        """Return the *generation*-th group with *other*. Raises RuntimeError when it does not come."""
+        made = self._made.get(other)
+        if made is None or made[0] != generation:
+            self._made[other] = made = (generation, self._make(other, generation))
+        return made[1]
+
+    def _make(self, other: Peer, generation: int) -> Pair:
+        low, high = sorted((self._me, other))
+        prefix = f"pair/{low.pool}{low.rank}-{high.pool}{high.rank}/{generation}"
+        place = (low, high).index(self._me)
+        return Pair(make_group(self._store, prefix, place, 2, self._device, self._timeout_s))
+
+
+def wait_all(works: Sequence[dist.Work], direction: str) -> None:
+    """Wait until *works* are over. Raises RuntimeError that names the *direction* when one broke."""
+    try:
+        for work in works:
+            work.wait()
+    except RuntimeError as error:  # gloo's and NCCL's own
+        raise RuntimeError(f"{direction}: {brief(error)}") from error
+    if torch.cuda.is_available():  # NCCL's wait only orders streams; the blocks must have moved
+        torch.cuda.current_stream().synchronize()
