@@ -217,6 +217,8 @@ class RankPool:
             f"not all ranks were ready after {self._plan.live.start_timeout_s:g} s (backend.start_timeout_s)"
         ]
         for peer in sorted(missing):
+            if peer.transfers and peer.process in missing:
+                continue  # one line a process
             stage = "registered, but not ready" if peer in registered else "has not registered"
             printed = self._processes[peer.process].tail(_TAIL_LINES)
             lines.append(f"{peer}: {stage}" + (f"; it printed:\n{printed}" if printed else ""))
