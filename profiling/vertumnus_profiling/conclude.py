@@ -38,7 +38,10 @@ class Measured(NamedTuple):
     def summary(self) -> str:
         """How much was measured, in one line."""
         clocks = ", ".join(f"CP{degree} {clock} time" for degree, clock in self.clocks.items())
-        return f"{len(self.points)} points of {self.samples} samples, {self.disturbed} disturbed; {clocks}"
+        return (
+            f"{len(self.points)} points from {self.samples} samples, {self.disturbed} points never "
+            f"undisturbed by others; {clocks}"
+        )
 
 
 def conclude(

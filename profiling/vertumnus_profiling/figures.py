@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, NullFormatter
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from vertumnus.domain.prefill_time import PrefillTimeModel
 from vertumnus.domain.profile import Form
@@ -118,6 +118,7 @@ def _draw_scatter(axes: Axes, points: Sequence[TimedPrefill], model: PrefillTime
     axes.set_xscale("log")
     axes.set_yscale("log")
     for axis in (axes.xaxis, axes.yaxis):
+        axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
         axis.set_major_formatter(FuncFormatter(_plain))
         axis.set_minor_formatter(NullFormatter())
     axes.set_xlabel("measured prefill [ms]")

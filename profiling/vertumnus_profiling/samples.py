@@ -86,7 +86,11 @@ class SampleFile:
         folder.mkdir(parents=True, exist_ok=True)
         self.path = folder / f"points-{settings.digest}.partial.jsonl"
         self._file = _locked(self.path)
-        self.header, self.samples = self._read(Header(settings, today))
+        try:
+            self.header, self.samples = self._read(Header(settings, today))
+        except BaseException:
+            self.close()
+            raise
 
     def append(self, sample: Sample) -> None:
         """Keep *sample*; it has reached the disk when this returns."""

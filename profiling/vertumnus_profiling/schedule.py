@@ -64,13 +64,13 @@ class Schedule:
     @property
     def done(self) -> int:
         """How many of `total` are there; disturbed samples bring a point nearer to its bound."""
-        return sum(self._done(point) for point in self._points)
+        return sum(self._progress(point) for point in self._points) // MOST_TRIES
 
-    def _done(self, point: SweepPoint) -> int:
+    def _progress(self, point: SweepPoint) -> int:
+        """Return how far *point* has come, `MOST_TRIES` for each sample that is wanted of it."""
         if self._is_done(point):
-            return self._repeats
-        quiet = self._quiet[point]
-        return min(self._repeats - 1, quiet + (self._tries[point] - quiet) // MOST_TRIES)
+            return MOST_TRIES * self._repeats
+        return self._tries[point] + (MOST_TRIES - 1) * self._quiet[point]
 
     def _is_done(self, point: SweepPoint) -> bool:
         return self._quiet[point] >= self._repeats or self._tries[point] >= MOST_TRIES * self._repeats

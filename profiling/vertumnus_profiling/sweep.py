@@ -107,12 +107,13 @@ def sweep_steps(
     watch: Stopwatch, schedule: Schedule, file: SampleFile, show: Callable[[int], object]
 ) -> None:
     """Take samples until *schedule* has enough; each is kept in *file* at once."""
+    before = schedule.done  # of an earlier start
     point: SweepPoint | None
     while (point := schedule.next()) is not None:
         sample = watch.steps(Size(point.uncached, point.cached))
         file.append(sample)
         schedule.note(sample)
-        show(schedule.done)
+        show(schedule.done - before)
 
 
 def sweep_tails(watch: Stopwatch, missing: Sequence[Tokens], file: SampleFile) -> None:
