@@ -185,6 +185,7 @@ def _draw(options: Options, measured: Measured, path: Path, console: Console) ->
         console.print(
             "figures: matplotlib is not installed (pip install 'vertumnus[figures]'), none drawn",
             soft_wrap=True,
+            markup=False,
         )
         return
     from vertumnus_profiling.figures import draw_accuracy, draw_speedup

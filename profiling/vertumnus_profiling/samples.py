@@ -58,6 +58,7 @@ class StepSample(Struct, frozen=True, tag="step", tag_field="kind"):
     fastest_s: float
     cpu_per_rank_s: float
     """CPU time of a rank, median over the prefills."""
+    least_cpu_per_rank_s: float
     others: float | None
     """Share of the cores that others used meanwhile; None where the system does not tell."""
 

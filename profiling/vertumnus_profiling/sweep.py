@@ -74,6 +74,7 @@ class Stopwatch:
             median_s=median(timing.wall_s for timing in timings),
             fastest_s=min(timing.wall_s for timing in timings),
             cpu_per_rank_s=median(timing.cpu_per_rank_s for timing in timings),
+            least_cpu_per_rank_s=min(timing.cpu_per_rank_s for timing in timings),
             others=others(),
         )
 

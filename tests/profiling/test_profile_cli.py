@@ -43,7 +43,7 @@ class Made:
             raise KeyboardInterrupt
         Made.asked.append(SweepPoint(self.degree, *size))
         took_s = TIMES.predict(self.degree, *size) / SECOND * (self.slowness if size[0] == 256 else 1.0)
-        return StepSample(self.degree, *size, 1, took_s, took_s, took_s, 0.0)
+        return StepSample(self.degree, *size, 1, took_s, took_s, took_s, took_s, 0.0)
 
     def tail(self, input_tokens: int) -> TailSample:
         """A millisecond of hand-off, two for each of 16 tokens."""
