@@ -37,10 +37,11 @@ class Measured(NamedTuple):
     @property
     def summary(self) -> str:
         """How much was measured, in one line."""
-        clocks = ", ".join(f"CP{degree} {clock} time" for degree, clock in self.clocks.items())
+        names = {"wall": "wall time", "cpu": "CPU time"}
+        clocks = ", ".join(f"CP{degree} {names[clock]}" for degree, clock in self.clocks.items())
         return (
             f"{len(self.points)} points from {self.samples} samples, {self.disturbed} points never "
-            f"undisturbed by others; {clocks}"
+            f"undisturbed by others, of which the least times count; {clocks}"
         )
 
 

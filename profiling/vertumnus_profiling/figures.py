@@ -5,6 +5,7 @@ Imports matplotlib, so that its absence must be found out before this module is 
 
 from collections.abc import Sequence
 from pathlib import Path
+from textwrap import fill
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -43,7 +44,7 @@ def draw_speedup(
     axes.xaxis.set_major_formatter(FuncFormatter(_tokens))
     axes.set_xlabel("uncached tokens, nothing cached [tokens]")
     axes.set_ylabel(f"prefill speed-up over CP{base} [×]")
-    axes.set_title(title, fontsize=9)
+    axes.set_title(fill(title, 90), fontsize=9)
     axes.grid(alpha=0.3)
     axes.legend(fontsize=8)
     return _saved(figure, path)
@@ -72,7 +73,7 @@ def draw_accuracy(
     distribution.set_title("line at P90; dotted: what a P90 may be", fontsize=9)
     distribution.grid(alpha=0.3)
     distribution.legend(fontsize=8, loc="lower right")
-    figure.suptitle(title, fontsize=9)
+    figure.suptitle(fill(title, 140), fontsize=9)
     return _saved(figure, path)
 
 

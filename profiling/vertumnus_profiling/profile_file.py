@@ -22,7 +22,7 @@ _COMMENTS: Mapping[str, str] = {
     "prefill": "shared by all degrees, with g*log2(C)",
     "published": "as published: g = 0",
     "per_degree": "each degree's own fit",
-    "clocks": "wall time up to the cores, CPU time of a rank beyond",
+    "clocks": "what was fitted: wall time, or CPU time of a rank (beyond the cores, or by choice)",
     "errors": "held out in five folds, as shares of the measured time",
     "cpu": "CPU time of one rank in a prefill: what ranks that share cores take from one another",
     "capacity": "kappa: predicted seconds of work per second that one worker serves within target",
