@@ -75,26 +75,32 @@ def find_capacity(
 
     *busy* is the rate that keeps the worker busy all the time; *start* is lowered while it fails.
     """
-    tried: dict[float, Trial] = {}
+    tried: list[Trial] = []
 
-    def holds(rate: float) -> bool:
-        tried[rate] = trial(rate)
-        return (tried[rate].attainment or 0.0) >= TARGET
+    def at(rate: float) -> Trial:
+        tried.append(trial(rate))
+        return tried[-1]
 
-    low = start
-    while not holds(low):
-        low /= step
+    low, best, high = start, at(start), None
+    while not _holds(best):
+        low, high = low / step, low
         if low < LEAST_LOAD * busy:
-            return Capacity(None, low * step, tried[low * step].attainment, len(tried))
-    high = min((rate for rate in tried if rate > low), default=None) or low * step
-    while high not in tried and holds(high):
-        low, high = high, high * step
-        if high > MOST_LOAD * busy:
-            return Capacity(None, low, tried[low].attainment, len(tried))
+            return Capacity(None, high, best.attainment, len(tried))
+        best = at(low)
+    while high is None:
+        if low * step > MOST_LOAD * busy:
+            return Capacity(None, low, best.attainment, len(tried))
+        found = at(low * step)
+        low, best, high = (low * step, found, None) if _holds(found) else (low, best, low * step)
     while high / low > 1 + tolerance:
         middle = (low * high) ** 0.5
-        low, high = (middle, high) if holds(middle) else (low, middle)
-    return Capacity(tried[low].demand, low, tried[low].attainment, len(tried))
+        found = at(middle)
+        low, best, high = (middle, found, high) if _holds(found) else (low, best, middle)
+    return Capacity(best.demand, low, best.attainment, len(tried))
+
+
+def _holds(trial: Trial) -> bool:
+    return (trial.attainment or 0.0) >= TARGET
 
 
 def lone_worker(config: RunConfig, degree: int, arrival: ArrivalConfig = POISSON) -> RunConfig:

@@ -37,8 +37,12 @@ class Measured(NamedTuple):
     @property
     def summary(self) -> str:
         """How much was measured, in one line."""
-        clocks = ", ".join(f"CP{degree} {clock} time" for degree, clock in self.clocks.items())
-        return f"{len(self.points)} points of {self.samples} samples, {self.disturbed} disturbed; {clocks}"
+        names = {"wall": "wall time", "cpu": "CPU time"}
+        clocks = ", ".join(f"CP{degree} {names[clock]}" for degree, clock in self.clocks.items())
+        return (
+            f"{len(self.points)} points from {self.samples} samples, {self.disturbed} points never "
+            f"undisturbed by others, of which the least times count; {clocks}"
+        )
 
 
 def conclude(

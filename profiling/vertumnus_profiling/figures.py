@@ -5,11 +5,12 @@ Imports matplotlib, so that its absence must be found out before this module is 
 
 from collections.abc import Sequence
 from pathlib import Path
+from textwrap import fill
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, NullFormatter
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from vertumnus.domain.prefill_time import PrefillTimeModel
 from vertumnus.domain.profile import Form
@@ -43,7 +44,7 @@ def draw_speedup(
     axes.xaxis.set_major_formatter(FuncFormatter(_tokens))
     axes.set_xlabel("uncached tokens, nothing cached [tokens]")
     axes.set_ylabel(f"prefill speed-up over CP{base} [×]")
-    axes.set_title(title, fontsize=9)
+    axes.set_title(fill(title, 90), fontsize=9)
     axes.grid(alpha=0.3)
     axes.legend(fontsize=8)
     return _saved(figure, path)
@@ -72,7 +73,7 @@ def draw_accuracy(
     distribution.set_title("line at P90; dotted: what a P90 may be", fontsize=9)
     distribution.grid(alpha=0.3)
     distribution.legend(fontsize=8, loc="lower right")
-    figure.suptitle(title, fontsize=9)
+    figure.suptitle(fill(title, 140), fontsize=9)
     return _saved(figure, path)
 
 
@@ -118,6 +119,7 @@ def _draw_scatter(axes: Axes, points: Sequence[TimedPrefill], model: PrefillTime
     axes.set_xscale("log")
     axes.set_yscale("log")
     for axis in (axes.xaxis, axes.yaxis):
+        axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
         axis.set_major_formatter(FuncFormatter(_plain))
         axis.set_minor_formatter(NullFormatter())
     axes.set_xlabel("measured prefill [ms]")

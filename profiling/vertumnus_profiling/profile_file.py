@@ -1,6 +1,7 @@
 """A profile on disk: one YAML file for people and for ``profile=NAME``."""
 
 import re
+import textwrap
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,7 @@ _COMMENTS: Mapping[str, str] = {
     "prefill": "shared by all degrees, with g*log2(C)",
     "published": "as published: g = 0",
     "per_degree": "each degree's own fit",
-    "clocks": "wall time up to the cores, CPU time of a rank beyond",
+    "clocks": "what was fitted: wall time, or CPU time of a rank (beyond the cores, or by choice)",
     "errors": "held out in five folds, as shares of the measured time",
     "cpu": "CPU time of one rank in a prefill: what ranks that share cores take from one another",
     "capacity": "kappa: predicted seconds of work per second that one worker serves within target",
@@ -93,7 +94,14 @@ def _paragraphs(plain: Mapping[str, Any]) -> Iterator[str]:
         if key in _COMMENTS and plain[key] is not None:
             yield f"\n# {_COMMENTS[key]}\n"
         if plain[key] is not None:
-            yield yaml.safe_dump({key: plain[key]}, sort_keys=False, width=100, default_flow_style=None)
+            yield _entry(key, plain[key])
+
+
+def _entry(key: str, value: Any) -> str:
+    if key == "provenance":
+        return f"{key}: >-\n{textwrap.fill(value, 100, initial_indent='  ', subsequent_indent='  ')}\n"
+    inline = None if isinstance(value, dict | list) else False  # None: innermost collections on one line
+    return yaml.safe_dump({key: value}, sort_keys=False, width=100, default_flow_style=inline)
 
 
 def _rounded(value: Any) -> Any:

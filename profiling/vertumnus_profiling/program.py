@@ -96,7 +96,8 @@ def _sweep(
 ) -> None:
     longest = max(size.uncached + size.cached for size in sizes)
     if file.samples:
-        console.print(f"continuing {file.path}: {len(file.samples)} samples of {file.header.started_at}")
+        told = f"continuing {file.path}: {len(file.samples)} samples of {file.header.started_at}"
+        console.print(told, soft_wrap=True, markup=False)
     for degree, plan in plans.items():
         schedule = Schedule(points_of(sizes, [degree]), options.repeats, _steps(file))
         tails = []
@@ -107,7 +108,7 @@ def _sweep(
         console.print(f"starting {degree} + 1 ranks on {plan.device}, model {plan.model.name} ...")
         with (
             stopwatch(plan, longest) as watch,
-            Progress(console, f"CP{degree}", schedule.total, "samples") as progress,
+            Progress(console, f"CP{degree}", schedule.total - schedule.done, "samples") as progress,
         ):
             sweep_steps(watch, schedule, file, progress.show)
             sweep_tails(watch, tails, file)
@@ -127,9 +128,9 @@ def _require_good(options: Options, measured: Measured, file: SampleFile) -> Non
     except RefusedFit as refused:
         if not options.force:
             raise RefusedFit(
-                f"{refused}; {measured.disturbed} of {len(measured.points)} points were disturbed. Use it "
-                "all the same with --force, or measure anew when others leave the cores alone: delete "
-                f"{file.path}"
+                f"{refused}; {measured.disturbed} of {len(measured.points)} points were never undisturbed. "
+                "Use it all the same with --force, try --clock cpu, or measure anew when others leave the "
+                f"cores alone: delete {file.path}"
             ) from refused
 
 
@@ -181,7 +182,11 @@ def _notes(options: Options, streams: Mapping[int, Stream]) -> list[str]:
 
 def _draw(options: Options, measured: Measured, path: Path, console: Console) -> None:
     if find_spec("matplotlib") is None:
-        console.print("figures: matplotlib is not installed (pip install 'vertumnus[figures]'), none drawn")
+        console.print(
+            "figures: matplotlib is not installed (pip install 'vertumnus[figures]'), none drawn",
+            soft_wrap=True,
+            markup=False,
+        )
         return
     from vertumnus_profiling.figures import draw_accuracy, draw_speedup
 

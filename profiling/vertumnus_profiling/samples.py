@@ -58,6 +58,7 @@ class StepSample(Struct, frozen=True, tag="step", tag_field="kind"):
     fastest_s: float
     cpu_per_rank_s: float
     """CPU time of a rank, median over the prefills."""
+    least_cpu_per_rank_s: float
     others: float | None
     """Share of the cores that others used meanwhile; None where the system does not tell."""
 
@@ -86,7 +87,11 @@ class SampleFile:
         folder.mkdir(parents=True, exist_ok=True)
         self.path = folder / f"points-{settings.digest}.partial.jsonl"
         self._file = _locked(self.path)
-        self.header, self.samples = self._read(Header(settings, today))
+        try:
+            self.header, self.samples = self._read(Header(settings, today))
+        except BaseException:
+            self.close()
+            raise
 
     def append(self, sample: Sample) -> None:
         """Keep *sample*; it has reached the disk when this returns."""

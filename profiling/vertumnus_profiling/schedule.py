@@ -25,7 +25,10 @@ class MeasuredPoint(NamedTuple):
     wall_s: float
     cpu_per_rank_s: float
     is_quiet: bool
-    """Whether the times are medians of undisturbed samples; else the wall time is the fastest seen."""
+    """Whether the times are medians of undisturbed samples; else they are the least of all prefills.
+
+    Others' work only ever adds, to CPU time as well: it takes caches and sibling threads.
+    """
 
 
 class Schedule:
@@ -64,13 +67,13 @@ class Schedule:
     @property
     def done(self) -> int:
         """How many of `total` are there; disturbed samples bring a point nearer to its bound."""
-        return sum(self._done(point) for point in self._points)
+        return sum(self._progress(point) for point in self._points) // MOST_TRIES
 
-    def _done(self, point: SweepPoint) -> int:
+    def _progress(self, point: SweepPoint) -> int:
+        """Return how far *point* has come, `MOST_TRIES` for each sample that is wanted of it."""
         if self._is_done(point):
-            return self._repeats
-        quiet = self._quiet[point]
-        return min(self._repeats - 1, quiet + (self._tries[point] - quiet) // MOST_TRIES)
+            return MOST_TRIES * self._repeats
+        return self._tries[point] + (MOST_TRIES - 1) * self._quiet[point]
 
     def _is_done(self, point: SweepPoint) -> bool:
         return self._quiet[point] >= self._repeats or self._tries[point] >= MOST_TRIES * self._repeats
@@ -96,6 +99,8 @@ def measured_points(points: Sequence[SweepPoint], samples: Iterable[StepSample])
 
 def _measured(point: SweepPoint, samples: Sequence[StepSample]) -> MeasuredPoint:
     quiet = [sample for sample in samples if is_quiet(sample.others)]
-    wall_s = median(each.median_s for each in quiet) if quiet else min(each.fastest_s for each in samples)
-    cpu_s = median(sample.cpu_per_rank_s for sample in quiet or samples)
+    if quiet:
+        wall_s, cpu_s = median(s.median_s for s in quiet), median(s.cpu_per_rank_s for s in quiet)
+    else:
+        wall_s, cpu_s = min(s.fastest_s for s in samples), min(s.least_cpu_per_rank_s for s in samples)
     return MeasuredPoint(point, wall_s, cpu_s, bool(quiet))

@@ -74,6 +74,7 @@ class Stopwatch:
             median_s=median(timing.wall_s for timing in timings),
             fastest_s=min(timing.wall_s for timing in timings),
             cpu_per_rank_s=median(timing.cpu_per_rank_s for timing in timings),
+            least_cpu_per_rank_s=min(timing.cpu_per_rank_s for timing in timings),
             others=others(),
         )
 
@@ -107,12 +108,13 @@ def sweep_steps(
     watch: Stopwatch, schedule: Schedule, file: SampleFile, show: Callable[[int], object]
 ) -> None:
     """Take samples until *schedule* has enough; each is kept in *file* at once."""
+    before = schedule.done  # of an earlier start
     point: SweepPoint | None
     while (point := schedule.next()) is not None:
         sample = watch.steps(Size(point.uncached, point.cached))
         file.append(sample)
         schedule.note(sample)
-        show(schedule.done)
+        show(schedule.done - before)
 
 
 def sweep_tails(watch: Stopwatch, missing: Sequence[Tokens], file: SampleFile) -> None:

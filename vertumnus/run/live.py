@@ -45,7 +45,7 @@ def run_live(config: RunConfig, backend: LiveConfig, overrides: Sequence[str], c
     plan = make_plan(model, backend, config.cluster, stream.block_tokens, config.seed)
     if config.profile is not None:
         require_hardware(config.profile, hardware_of(plan))
-        console.print(profile_line(config.profile))
+        console.print(profile_line(config.profile), soft_wrap=True, markup=False)
     engine = LiveEngine(plan, _no_prompt, _discard)
     try:
         ranks = (

@@ -35,6 +35,6 @@ def _age(profile: ModelProfile, today: date) -> str:
     days = profile.age_days(today)
     if days is None:
         return "not dated"
-    told = "today" if days == 0 else "1 day ago" if days == 1 else f"{days} days ago"
+    told = "today" if days <= 0 else "1 day ago" if days == 1 else f"{days} days ago"
     doubt = ", which is long ago: do its numbers still hold?" if days >= OLD_DAYS else ""
     return f"measured {told} ({profile.measured_at}){doubt}"

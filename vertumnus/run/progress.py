@@ -40,11 +40,10 @@ class Progress:
     def show(self, done: int) -> None:
         """Tell that *done* of them have ended; cheap enough for every one of them."""
         self._done = done
-        if done % 16 == 0 or done == self._total:
-            now = monotonic()
-            if now >= self._next_look:
-                self._next_look = now + 0.1
-                self._update(now)
+        now = monotonic()
+        if now >= self._next_look and done:
+            self._next_look = now + 0.1
+            self._update(now)
 
     def _update(self, now: float) -> None:
         if self._console.is_terminal:

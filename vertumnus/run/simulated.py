@@ -27,7 +27,7 @@ COLLECT_EVERY = 200_000
 def simulate(config: RunConfig, backend: SimConfig, overrides: Sequence[str], console: Console) -> Recorded:
     """Run *config* on the simulator. Raises ConfigError before anything is written."""
     profile = required_profile(config)
-    console.print(profile_line(profile))
+    console.print(profile_line(profile), soft_wrap=True, markup=False)
     stream = load_stream(config)
     requests = simulated_requests(config, profile, stream)
     durations = Durations(

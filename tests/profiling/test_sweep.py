@@ -1,0 +1,169 @@
+"""A sweep: which points it wants, when a point has enough, what is kept, and what its samples say."""
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from vertumnus.domain.errors import ConfigError
+from vertumnus.live.bench import DECODE_TOKENS
+from vertumnus.live.config import MODEL_PRESETS
+from vertumnus_profiling.conclude import clock_of, conclude
+from vertumnus_profiling.grid import Size, SweepPoint, points_of, sizes_of
+from vertumnus_profiling.options import read_options
+from vertumnus_profiling.samples import SampleFile, StepSample, SweepSettings, TailSample
+from vertumnus_profiling.schedule import MOST_TRIES, Schedule, measured_points
+from vertumnus_profiling.sweep import missing_tails, plan_for
+
+NANO = MODEL_PRESETS["nano"]
+SHORT, LONG = SweepPoint(1, 64, 0), SweepPoint(1, 256, 32)
+QUIET, DISTURBED = 0.05, 0.5
+SETTINGS = SweepSettings(
+    model=NANO, hardware="h", device="cpu", block_tokens=16, weights=None, versions={"torch": "2"}
+)
+
+
+def sample(point: SweepPoint, others: float | None = QUIET, seconds: float = 0.01) -> StepSample:
+    """Three prefills of *point*, the fastest a tenth faster than the median; half of it is CPU time."""
+    return StepSample(*point, 3, seconds, seconds * 0.9, seconds / 2, seconds * 0.45, others)
+
+
+def drawn(schedule: Schedule, others: float | None, count: int) -> list[SweepPoint | None]:
+    """The next *count* points, each sampled with *others* meanwhile."""
+    points = []
+    for _ in range(count):
+        points.append(schedule.next())
+        if points[-1] is not None:
+            schedule.note(sample(points[-1], others))
+    return points
+
+
+def test_rounds_go_over_all_points() -> None:
+    """Two quiet samples each, in turns: a busy spell hits no point alone."""
+    schedule = Schedule([SHORT, LONG], 2)
+    assert (schedule.done, schedule.total) == (0, 4)
+    assert drawn(schedule, QUIET, 5) == [SHORT, LONG, SHORT, LONG, None]
+    assert schedule.done == 4
+
+
+def test_a_disturbed_point_is_measured_again_and_not_for_ever() -> None:
+    """Samples beside others' work do not count; three times as many tries as repeats end it."""
+    schedule = Schedule([SHORT], 2)
+    assert drawn(schedule, DISTURBED, 1) == [SHORT]
+    assert drawn(schedule, QUIET, 3) == [SHORT, SHORT, None]
+    schedule = Schedule([SHORT], 2)
+    assert drawn(schedule, DISTURBED, 7) == [SHORT] * (2 * MOST_TRIES) + [None]
+    assert schedule.done == schedule.total
+
+
+def test_what_was_measured_before_is_skipped() -> None:
+    """Known samples count, those of points that are not wanted now do not matter."""
+    known = [sample(SHORT), sample(SHORT), sample(SweepPoint(4, 1, 0))]
+    schedule = Schedule([SHORT, LONG], 2, known)
+    assert schedule.done == 2
+    assert drawn(schedule, None, 3) == [LONG, LONG, None]
+
+
+def test_a_point_is_the_median_of_its_quiet_samples() -> None:
+    """1, 9 and 2 ms make 2 ms, whatever a disturbed 7 s says; without a quiet one the fastest counts."""
+    samples = [sample(SHORT, QUIET, seconds) for seconds in (0.001, 0.009, 0.002)]
+    (found,) = measured_points([SHORT, LONG], [*samples, sample(SHORT, DISTURBED, 7.0)])
+    assert (found.wall_s, found.cpu_per_rank_s, found.is_quiet) == (0.002, 0.001, True)
+    (found,) = measured_points([SHORT], [sample(SHORT, DISTURBED, seconds) for seconds in (0.2, 0.1)])
+    assert (found.wall_s, found.is_quiet) == (pytest.approx(0.09), False)
+    assert found.cpu_per_rank_s == pytest.approx(0.045)
+
+
+def test_tails_are_the_shortest_and_the_longest() -> None:
+    """Each as often as asked, less what is there already; a size's P does not make a prompt longer."""
+    sizes = [Size(64, 0), Size(512, 0), Size(64, 4_096)]
+    assert missing_tails([], sizes, 2) == [64, 512, 64, 512]
+    assert missing_tails([TailSample(64, 0.1, 0.2, None)], sizes, 2) == [512, 64, 512]
+
+
+def test_samples_survive_a_kill(tmp_path: Path) -> None:
+    """Every appended sample is there on the next start; a torn last line is cut off and overwritten."""
+    file = SampleFile(tmp_path, SETTINGS, "2030-01-02")
+    file.append(sample(SHORT))
+    file.append(TailSample(64, 0.1, 0.2, None))
+    file.close()
+    with file.path.open("ab") as torn:
+        torn.write(b'{"kind":"step","degree":')
+    again = SampleFile(tmp_path, SETTINGS, "2030-03-04")
+    assert again.samples == [sample(SHORT), TailSample(64, 0.1, 0.2, None)]
+    assert again.header.started_at == "2030-01-02"
+    again.append(sample(LONG))
+    again.close()
+    third = SampleFile(tmp_path, SETTINGS, "2030-03-04")
+    assert third.samples[-1] == sample(LONG)
+    assert third.finish() == tmp_path / "points.jsonl"
+    fresh = SampleFile(tmp_path, SETTINGS, "2030-05-06")
+    assert (fresh.samples, fresh.header.started_at) == ([], "2030-05-06")
+    fresh.close()
+
+
+def test_other_settings_are_another_sweep(tmp_path: Path) -> None:
+    """Samples of another model or library never join; the same settings are one writer's at a time."""
+    file = SampleFile(tmp_path, SETTINGS, "2030-01-02")
+    other = SampleFile(tmp_path, msgspec.structs.replace(SETTINGS, versions={"torch": "3"}), "2030-01-02")
+    assert file.path != other.path
+    with pytest.raises(ConfigError, match="another vertumnus profile is measuring into it"):
+        SampleFile(tmp_path, SETTINGS, "2030-01-02")
+    file.path.write_text('{"kind": "nothing"}\n')
+    file.close()
+    with pytest.raises(ConfigError, match="not the samples of a sweep"):
+        SampleFile(tmp_path, SETTINGS, "2030-01-02")
+    other.close()
+
+
+def test_named_grids_fit_model_and_blocks() -> None:
+    """P is cut to whole blocks; what the model cannot hold is left out; too little left is an error."""
+    sizes = sizes_of("full", NANO, 48)
+    assert all(size.cached % 48 == 0 for size in sizes) and Size(64, 480) in sizes
+    short = msgspec.structs.replace(NANO, max_position=1_100)
+    assert max(size.uncached + size.cached for size in sizes_of("full", short, 32)) <= 1_100 - 16
+    with pytest.raises(
+        ConfigError, match=r"--points: found 2 that model nano can hold, a fit needs at least 6"
+    ):
+        sizes_of("64+0,128", NANO, 32)
+
+
+def test_every_bad_pair_is_told() -> None:
+    """What was found, and what it must be."""
+    with pytest.raises(ConfigError) as caught:
+        sizes_of("0+0,64+33,x,64+40000", NANO, 32)
+    assert caught.value.problems == (
+        "--points: found 0+0, R must be at least 1",
+        "--points: found 64+33, P must be whole blocks of 32 tokens",
+        "--points: found 'x', must be quick, full or pairs R+P as in 256+0,256+1024",
+        "--points: found 64+40000, R + P must be at most 32752 for model nano",
+    )
+
+
+def test_clocks_are_wall_time_up_to_the_cores() -> None:
+    """Ranks beyond the cores wait for one another; a rank with its own device never does."""
+    assert [clock_of(degree, 2, "auto") for degree in (1, 2, 4)] == ["wall", "wall", "cpu"]
+    assert clock_of(1, 2, "cpu") == "cpu"
+    assert clock_of(8, None, "auto") == "wall"
+    with pytest.raises(ConfigError, match="--clock: found cpu, but the ranks compute on devices"):
+        clock_of(1, None, "cpu")
+
+
+def test_each_degree_is_fitted_by_its_clock() -> None:
+    """On two cores CP1 takes the wall time, CP4 the CPU time of a rank."""
+    wanted = points_of([Size(64 * k, 0) for k in range(1, 7)], (1, 4))
+    samples = [sample(point, QUIET, point.uncached / 1_000) for point in wanted]
+    measured = conclude(wanted, [*samples, TailSample(64, 0.1, 0.42, None)], cores=2)
+    assert measured.clocks == {1: "wall", 4: "cpu"}
+    assert [point.seconds for point in measured.points[::6]] == [0.064, 0.032]
+    assert measured.tail.handoff_base_s == 0.1
+    assert measured.tail.decode_step_s == pytest.approx(0.02)
+
+
+def test_ranks_are_planned_for_one_worker_and_the_longest_prompt() -> None:
+    """160 tokens in blocks of 32 are five blocks, three on each of two ranks; one decode rank holds it."""
+    options = read_options(["model=nano", "cluster.degrees=[1,2]", "backend.device=cpu"])
+    plan = plan_for(options.config, options.model, options.live, 2, 160)
+    assert (plan.lattice.gpus, [worker.degree for worker in plan.workers]) == (2, [2])
+    assert (plan.block_tokens, plan.blocks_per_rank) == (32, 3)
+    assert (plan.decode_ranks, plan.decode_tokens) == (1, 160 + DECODE_TOKENS)
