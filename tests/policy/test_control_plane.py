@@ -1,20 +1,17 @@
-"""Facts in, orders out: placement, retries, losses, demand and the cases of the field (sec. 5, 7.1)."""
+"""Facts in, orders out: placement, what a step settles, retries (sec. 5)."""
 
 from collections.abc import Callable
 
 import pytest
 
-from tests.support.builders import a_cluster, a_control_plane, a_prefill_time, a_request
+from tests.support.builders import a_cluster, a_request
+from tests.support.control_rig import KEYS, LEFT, PAIR, PREDICT, RIGHT, Rig, a_long_hit
 from vertumnus.domain.cluster import CpGroup
-from vertumnus.domain.errors import InvariantError
 from vertumnus.domain.facts import (
-    AnyFact,
     Evicted,
     Installed,
     RankLost,
-    RequestArrived,
     RequestCancelled,
-    RequestEnded,
     RequestsReturned,
     StepFailed,
     StepFinished,
@@ -22,7 +19,7 @@ from vertumnus.domain.facts import (
     StepStarted,
     TimerFired,
 )
-from vertumnus.domain.orders import AnyOrder, Cancel, Prefill, Reject, SetTimer
+from vertumnus.domain.orders import Prefill, Reject, SetTimer
 from vertumnus.domain.request import Request
 from vertumnus.domain.units import SECOND
 from vertumnus.policy.config import (
@@ -34,61 +31,6 @@ from vertumnus.policy.config import (
     RoundRobinPolicy,
     StaticPolicy,
 )
-from vertumnus.policy.placement import Decision
-
-PAIR, LEFT, RIGHT = CpGroup(0, 2), CpGroup(2, 1), CpGroup(3, 1)
-PREDICT = a_prefill_time().predict
-KEYS = tuple(range(1, 9))
-"""A prompt of eight blocks, 128 tokens."""
-
-
-class Rig:
-    """A control plane on `a_cluster`, told facts by hand and audited after each."""
-
-    def __init__(
-        self, policy: PolicyConfig | None = None, cluster=None, cache: CacheConfig | None = None
-    ) -> None:
-        self.decisions: list[Decision] = []
-        self.control = a_control_plane(cluster, policy, cache, observe=self.decisions.append)
-        self.now = 0
-
-    def tell(self, fact: AnyFact) -> list[AnyOrder]:
-        orders = self.control.handle(fact)
-        self.control.check()
-        return orders
-
-    def arrive(self, request: Request) -> AnyOrder:
-        (order,) = self.tell(RequestArrived(self.now, request))
-        return order
-
-    def start(self, order: Prefill, cached: int = 0, evicted: tuple[Evicted, ...] = ()) -> None:
-        item = StepItem(order.request_id, order.attempt, cached)
-        assert self.tell(StepStarted(self.now, order.request_id, order.worker, 0, (item,), evicted)) == []
-
-    def finish(self, order: Prefill, first_block: int = 0, owners: tuple[int, ...] | None = None) -> None:
-        installed = Installed(order.request_id, first_block, owners)
-        assert self.tell(StepFinished(self.now, order.request_id, order.worker, 7, (installed,))) == []
-
-    def end(self, request_id: int) -> None:
-        self.tell(RequestEnded(self.now, request_id, "finished", 4))
-
-    def serve(self, request: Request, cached: int = 0) -> Prefill:
-        """Let a request arrive and pass through its step and its end."""
-        order = self.arrive(request)
-        self.start(order, cached)
-        self.finish(order, cached // 16)
-        self.end(request.request_id)
-        return order
-
-    def seed(self, worker: CpGroup, keys: tuple[int, ...] = KEYS) -> None:
-        """Let *worker* alone hold *keys*, each block on rank first + i mod C."""
-        self.control.index.install(keys, 0, [worker.first_rank + i % worker.degree for i in range(len(keys))])
-
-
-def a_long_hit(request_id: int, extra: int = 8) -> Request:
-    """A prompt of the eight blocks and some tokens more."""
-    return a_request(request_id, input_tokens=128 + extra, block_keys=KEYS)
-
 
 # ---- placement --------------------------------------------------------------------------------------
 
@@ -202,120 +144,6 @@ def test_unknown_content_is_placed_as_uncached() -> None:
     order = rig.serve(Request(0, 0, 136, 4, None))
     assert order.expected_cached == 0
     assert len(rig.control.statistics.demand) == 0
-
-
-# ---- cases of the field -----------------------------------------------------------------------------
-
-
-def test_a_hit_is_counted_once_per_request() -> None:
-    """A request whose step failed and that hits again elsewhere counts one access a block (case 11)."""
-    rig = Rig()
-    rig.seed(LEFT)
-    rig.seed(RIGHT)
-    first = rig.arrive(a_long_hit(0))
-    rig.start(first, cached=128)
-    rig.tell(StepFailed(1, first.request_id, first.worker, "torn"))
-    (second,) = rig.tell(RequestsReturned(1, first.worker, (0,), "torn"))
-    rig.start(second, cached=128)
-    demand = rig.control.statistics.demand
-    assert [demand.access(key, 1) for key in KEYS] == [1.0] * 8
-
-
-def test_a_full_hit_computes_one_block() -> None:
-    """L = 128 with all eight blocks held: P = 112, R = 16 (case 12)."""
-    rig = Rig()
-    rig.seed(LEFT)
-    order = rig.arrive(a_long_hit(0, extra=0))
-    assert (order.worker, order.expected_cached, order.service_ns) == (LEFT, 112, PREDICT(1, 16, 112))
-
-
-def test_a_lost_sole_holder_is_no_candidate() -> None:
-    """However much it held, a lost worker is never asked again, and the decision says why (case 13)."""
-    rig = Rig(PaperPolicy(beta=9.0))
-    rig.seed(LEFT)
-    rig.tell(RankLost(0, 2, 0, "killed"))
-    order = rig.arrive(a_long_hit(0))
-    assert order.worker != LEFT
-    assert order.expected_cached == 0
-    assert rig.decisions[0].excluded == ((LEFT, "rank 2 is lost: killed"),)
-
-
-def test_an_idle_holder_is_preferred() -> None:
-    """With all queues empty the worker with the prefix serves it, although others tie on everything else."""
-    rig = Rig()
-    rig.seed(RIGHT)
-    assert rig.arrive(a_long_hit(0)).worker == RIGHT
-
-
-def test_a_hot_prefix_spills_once_the_wait_exceeds_the_saving() -> None:
-    """Requests stay with the holder while q + s there is least, then leave it one by one (case 14)."""
-    rig = Rig(PaperPolicy(gpu_time_weight=0.0))
-    rig.seed(RIGHT)
-    hit, miss_single, miss_pair = PREDICT(1, 8, 128), PREDICT(1, 136, 0), PREDICT(2, 136, 0)
-    waits = {RIGHT: 0, LEFT: 0, PAIR: 0}
-    costs = {RIGHT: hit, LEFT: miss_single, PAIR: miss_pair}
-    seen = []
-    for number in range(8):
-        worker = min(waits, key=lambda w: (waits[w] + costs[w], w.degree, w.first_rank))
-        order = rig.arrive(a_long_hit(number))
-        assert order.worker == worker
-        waits[worker] += costs[worker]
-        seen.append(worker)
-    assert seen[0] == RIGHT
-    assert set(seen) == {RIGHT, LEFT, PAIR}
-
-
-def finish(rig: Rig, order: Prefill) -> None:
-    rig.start(order)
-    rig.finish(order)
-    rig.end(order.request_id)
-
-
-def fail(rig: Rig, order: Prefill) -> None:
-    rig.start(order)
-    rig.tell(StepFailed(1, order.request_id, order.worker, "torn"))
-    (again,) = rig.tell(RequestsReturned(1, order.worker, (order.request_id,), "torn"))
-    finish(rig, again)
-
-
-def cancel_in_queue(rig: Rig, order: Prefill) -> None:
-    assert rig.tell(RequestCancelled(1, order.request_id, "client")) == [Cancel(order.request_id)]
-    rig.tell(RequestEnded(1, order.request_id, "cancelled", 0))
-
-
-def cancel_while_running(rig: Rig, order: Prefill) -> None:
-    rig.start(order)
-    rig.tell(RequestCancelled(1, order.request_id, "client"))
-    assert rig.control.ledger.total_ns > 0
-    rig.finish(order)
-    rig.tell(RequestEnded(1, order.request_id, "cancelled", 0))
-
-
-@pytest.mark.parametrize("end", [finish, fail, cancel_in_queue, cancel_while_running])
-def test_every_end_settles_the_ledger(end: Callable[[Rig, Prefill], None]) -> None:
-    """After finish, failure and cancel the ledger is exactly 0; work is held until then (case 14)."""
-    rig = Rig()
-    order = rig.arrive(a_request(0))
-    assert rig.control.ledger.total_ns == order.service_ns
-    end(rig, order)
-    assert rig.control.ledger.total_ns == 0
-
-
-def test_only_whole_blocks_are_credited() -> None:
-    """Half of the ninth block in common is worth nothing (case 15)."""
-    rig = Rig()
-    rig.seed(LEFT)
-    assert rig.arrive(a_request(0, input_tokens=143, block_keys=KEYS)).expected_cached == 128
-
-
-def test_blocks_count_from_the_report_of_their_step() -> None:
-    """Placed and running prompts offer nothing to others before StepFinished says installed (case 21)."""
-    rig = Rig(cluster=a_cluster({1: 1}))
-    first = rig.arrive(a_long_hit(0))
-    rig.start(first)
-    assert rig.arrive(a_long_hit(1)).expected_cached == 0
-    rig.finish(first)
-    assert rig.arrive(a_long_hit(2)).expected_cached == 128
 
 
 # ---- steps ------------------------------------------------------------------------------------------
@@ -489,96 +317,3 @@ def test_cancelling_an_unknown_request_is_nothing() -> None:
     assert rig.tell(RequestCancelled(0, 5, "client")) == []
     rig.serve(a_request(5))
     assert rig.tell(RequestCancelled(9, 5, "client")) == []
-
-
-# ---- demand -----------------------------------------------------------------------------------------
-
-
-def a_pool_that_prefers_degree_1(policy: PolicyConfig | None = None) -> Rig:
-    """Without load every short prompt prefers degree 1: its GPU time is priced high."""
-    return Rig(policy or PaperPolicy(gpu_time_weight=5.0))
-
-
-def test_missed_is_counted_where_the_request_would_rather_be() -> None:
-    """Held at degree 2 only, preferred at degree 1: each block misses its benefit there (lines 3-9)."""
-    rig = a_pool_that_prefers_degree_1()
-    rig.seed(PAIR)
-    rig.arrive(a_long_hit(0))
-    demand = rig.control.statistics.demand
-    benefit = PREDICT(1, 136, 0) - PREDICT(1, 8, 128)
-    assert sum(demand.missed_ns(key, 1) for key in KEYS) == benefit
-    assert all(demand.missed_ns(key, 2) == 0.0 for key in KEYS)
-
-
-def test_load_does_not_change_the_preferred_degree() -> None:
-    """With both degree-1 workers loaded the pair serves, yet the benefit is missed at degree 1 (sec. 7.1)."""
-    rig = a_pool_that_prefers_degree_1()
-    rig.seed(PAIR)
-    for number, worker in enumerate((LEFT, RIGHT)):
-        rig.control.ledger.reserve(100 + number, worker, 10 * SECOND)
-    order = rig.control.handle(RequestArrived(0, a_long_hit(0)))[0]
-    assert order.worker == PAIR
-    assert rig.control.statistics.demand.missed_ns(1, 1) > 0
-
-
-def test_nothing_is_missed_where_a_copy_exists() -> None:
-    """A replica at one worker of the preferred degree is enough: ReplicaCount > 0 (line 5)."""
-    rig = a_pool_that_prefers_degree_1()
-    rig.seed(LEFT)
-    rig.arrive(a_long_hit(0))
-    assert len(rig.control.statistics.demand) == 0
-
-
-def test_a_replica_of_a_part_leaves_the_rest_missed() -> None:
-    """Three of eight blocks at the preferred degree: the other five are missed."""
-    rig = a_pool_that_prefers_degree_1()
-    rig.seed(PAIR)
-    rig.seed(RIGHT, KEYS[:3])
-    rig.arrive(a_long_hit(0))
-    demand = rig.control.statistics.demand
-    assert [demand.missed_ns(key, 1) > 0 for key in KEYS] == [False] * 3 + [True] * 5
-
-
-def test_missed_is_counted_once_per_request() -> None:
-    """A retry of the same request misses nothing again (Algorithm 1 is per request)."""
-    rig = a_pool_that_prefers_degree_1()
-    rig.seed(PAIR)
-    order = rig.arrive(a_long_hit(0))
-    demand = rig.control.statistics.demand
-    before = demand.missed_ns(1, 1)
-    rig.tell(RequestsReturned(1, order.worker, (0,), "torn"))
-    assert demand.missed_ns(1, 1) == before
-
-
-def test_baselines_prefer_by_the_published_cost() -> None:
-    """Under round robin the preferred degree is that of J without load, not the turn's."""
-    rig = Rig(RoundRobinPolicy())
-    rig.seed(LEFT)
-    assert rig.arrive(a_long_hit(0)).worker == PAIR
-    assert len(rig.control.statistics.demand) == 0
-
-
-def test_access_is_counted_at_the_degree_that_served() -> None:
-    """The reused path at degree 2, as the step settled it: three blocks, one access each."""
-    rig = Rig(StaticPolicy(length_threshold=1))
-    rig.seed(PAIR)
-    rig.start(rig.arrive(a_long_hit(0)), cached=48)
-    demand = rig.control.statistics.demand
-    assert [demand.access(key, 2) for key in KEYS] == [1.0] * 3 + [0.0] * 5
-
-
-def test_a_scan_decays_and_sets_the_next_from_its_due_time() -> None:
-    """A late timer does not shift the scans: the next is due one interval after this one was."""
-    rig = Rig(cache=CacheConfig(scan_interval_s=5.0, decay=0.5))
-    rig.control.statistics.demand.add_access(1, 2)
-    late = TimerFired(6 * SECOND, "scan", 5 * SECOND)
-    assert rig.tell(late) == [SetTimer("scan", 10 * SECOND)]
-    assert rig.control.statistics.demand.access(1, 2) == 0.5
-
-
-def test_the_audit_notices_work_that_nobody_releases() -> None:
-    """Reserved work without an open request is our bug."""
-    rig = Rig()
-    rig.control.ledger.reserve(0, LEFT, 5)
-    with pytest.raises(InvariantError, match="no request is open and 5 ns are reserved"):
-        rig.control.check()

@@ -10,6 +10,7 @@ from vertumnus.domain.facts import (
     InputFact,
     RankLost,
     RequestArrived,
+    RequestEnded,
 )
 from vertumnus.domain.jobs import (
     AnyJob,
@@ -135,3 +136,17 @@ class FleetRig:
 def kinds(facts: list[DerivedFact]) -> list[str]:
     """Return the names of *facts*, in order."""
     return [type(fact).__name__ for fact in facts]
+
+
+def the_end(rig: FleetRig, request_id: int = 0) -> RequestEnded:
+    """Return the request's only terminal fact."""
+    (end,) = [fact for fact in rig.told(RequestEnded) if fact.request_id == request_id]
+    return end
+
+
+def assert_settled(rig: FleetRig) -> None:
+    """Nothing is pinned, reserved or decoding any more."""
+    books = rig.fleet.books()
+    assert (books.pinned_blocks, books.decode_slots) == (0, 0)
+    assert books.blocks_in_use == books.blocks_held
+    assert not rig.fleet.is_busy
