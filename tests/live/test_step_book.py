@@ -39,6 +39,17 @@ def test_next_step_waits_for_every_rank() -> None:
         book.begin(JOB)
 
 
+def test_ranks_of_an_open_step_take_no_step_of_another_worker() -> None:
+    """Workers that overlap are of different geometries: their steps must not mix on any rank."""
+    book = StepBook()
+    book.begin(JOB)
+    assert [rank for rank in range(5) if book.is_at(rank)] == [2, 3]
+    for worker in (CpGroup(3, 1), CpGroup(0, 4)):
+        with pytest.raises(ProtocolError, match="in the middle of another one"):
+            book.begin(StepJob(8, worker, 1, JOB.works))
+    book.begin(StepJob(9, CpGroup(0, 2), 1, JOB.works))
+
+
 def test_failure_is_told_once_all_ranks_are_out_of_it() -> None:
     """One rank's failure ends the step when the others have answered, and the group is replaced."""
     book = StepBook()

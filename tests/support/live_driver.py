@@ -1,13 +1,18 @@
 """Drives a live engine without policy code: steps and hand-offs are submitted by the test itself."""
 
-from collections.abc import Callable, Iterator, Mapping
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 import numpy as np
 
 from vertumnus.domain.cluster import CpGroup
 from vertumnus.domain.jobs import (
+    Adopted,
+    AdoptJob,
     AnyOutcome,
+    CopyDone,
+    CopyJob,
     DecodeDone,
     HandoffDone,
     HandoffJob,
@@ -16,7 +21,7 @@ from vertumnus.domain.jobs import (
     StepJob,
     StepWork,
 )
-from vertumnus.domain.units import JobId, Rank, RequestId, SlotId, Tokens
+from vertumnus.domain.units import Epoch, JobId, Rank, RequestId, SlotId, Tokens
 from vertumnus.live.config import MODEL_PRESETS, LiveConfig
 from vertumnus.live.engine import LiveEngine
 from vertumnus.live.plan import LivePlan, make_plan
@@ -30,7 +35,11 @@ PAIR, LEFT, RIGHT = CpGroup(0, 2), CpGroup(2, 1), CpGroup(3, 1)
 """The workers of `a_cluster`: one of degree 2, two of degree 1."""
 
 
-def a_cluster(composition: Mapping[int, int] | None = None, decode_ranks: int = 1) -> ClusterConfig:
+def a_cluster(
+    composition: Mapping[int, int] | None = None,
+    decode_ranks: int = 1,
+    blocks_per_rank: int = BLOCKS_PER_RANK,
+) -> ClusterConfig:
     """A small pool; by default one degree-2 worker beside two degree-1 workers."""
     counts = dict(composition or {2: 1, 1: 2})
     return ClusterConfig(
@@ -38,7 +47,7 @@ def a_cluster(composition: Mapping[int, int] | None = None, decode_ranks: int = 
         degrees=(1, 2, 4),
         composition=counts,
         ranks_per_node=4,
-        blocks_per_rank=BLOCKS_PER_RANK,
+        blocks_per_rank=blocks_per_rank,
         decode=DecodeConfig(ranks=decode_ranks, slots_per_rank=8, tokens_per_rank=4_096),
     )
 
@@ -60,6 +69,8 @@ class Driver:
         self._plan = plan
         self._last_job: JobId = 0
         self._used: dict[Rank, int] = {}
+        self._last_epoch: Epoch = 0
+        self._epochs = dict.fromkeys(range(plan.lattice.gpus), 0)
 
     def prompt(self, input_tokens: Tokens, *, like: RequestId | None = None, shared: Tokens = 0) -> RequestId:
         """Make up a prompt, its first *shared* tokens those of request *like*; return its request."""
@@ -73,18 +84,61 @@ class Driver:
     def slots(self, worker: CpGroup, input_tokens: Tokens, first: int = 0) -> tuple[SlotId, ...]:
         """Return fresh slots for the blocks from *first* on, interleaved over the worker's ranks."""
         blocks = range(first, -(-input_tokens // BLOCK_TOKENS))
-        return tuple(self._fresh(worker.first_rank + block % worker.degree) for block in blocks)
+        return tuple(self.slot(worker.first_rank + block % worker.degree) for block in blocks)
 
     def step(
-        self, worker: CpGroup, request: RequestId, *, reused: tuple[SlotId, ...] = (), epoch: int = 0
+        self,
+        worker: CpGroup,
+        request: RequestId,
+        *,
+        reused: tuple[SlotId, ...] = (),
+        epoch: Epoch | None = None,
     ) -> StepJob:
-        """Submit a step of one request whose first blocks lie in *reused*."""
+        """Submit a step of one request whose first blocks lie in *reused*; under the worker's epoch."""
         input_tokens = len(self.prompts[request])
         slots = reused + self.slots(worker, input_tokens, first=len(reused))
         work = StepWork(request, 0, input_tokens, len(reused) * BLOCK_TOKENS, slots)
+        epoch = self._epochs[worker.first_rank] if epoch is None else epoch
         job = StepJob(self.new_job(), worker, epoch, (work,))
         self.engine.submit(job)
         return job
+
+    def begin_adopt(self, *workers: CpGroup) -> list[AdoptJob]:
+        """Submit the jobs that tell the ranks of *workers* a new epoch."""
+        self._last_epoch += 1
+        told = [
+            AdoptJob(self.new_job(), rank, worker, self._last_epoch)
+            for worker in workers
+            for rank in worker.ranks
+        ]
+        for job in told:
+            self.engine.submit(job)
+            self._epochs[job.rank] = job.epoch
+        return told
+
+    def adopt(self, *workers: CpGroup) -> None:
+        """Form *workers* under a new epoch; return when every rank has acknowledged it."""
+        for job in self.begin_adopt(*workers):
+            adopted = self.outcome(job.job_id, Adopted)
+            assert isinstance(adopted, Adopted), adopted
+
+    def copy(self, worker: CpGroup, moves: Sequence[tuple[SlotId, SlotId]]) -> CopyJob:
+        """Submit a copy to *worker*, each move from a slot to a slot."""
+        job = CopyJob(self.new_job(), worker, tuple(moves))
+        self.engine.submit(job)
+        return job
+
+    def finish_copying(self, job: CopyJob) -> CopyDone:
+        """Wait until every block of a copy is there; fail when it ends in an error."""
+        outcome = self.outcome(job.job_id, CopyDone)
+        assert isinstance(outcome, CopyDone), outcome
+        return outcome
+
+    def block_bytes(self, slot: SlotId) -> bytes:
+        """Return what lies in a slot of a shared map."""
+        rank, local = divmod(slot, self._plan.blocks_per_rank)
+        size = self._plan.block_bytes
+        return os.pread(self.engine._pool._maps[rank].fileno(), size, local * size)
 
     def hand_off(self, step: StepJob, output_tokens: Tokens, decode_rank: Rank = 0) -> HandoffJob:
         """Submit the hand-off of a finished step's only request."""
@@ -141,9 +195,15 @@ class Driver:
         """Wait until a hand-off's KV is at its decode rank."""
         assert isinstance(self.outcome(job.job_id, HandoffDone), HandoffDone)
 
-    def generate(self, worker: CpGroup, request: RequestId, output_tokens: Tokens) -> list[int]:
+    def generate(
+        self,
+        worker: CpGroup,
+        request: RequestId,
+        output_tokens: Tokens,
+        reused: tuple[SlotId, ...] = (),
+    ) -> list[int]:
         """Prefill, hand off and decode one request; return its output."""
-        step = self.step(worker, request)
+        step = self.step(worker, request, reused=reused)
         self.finish_step(step)
         return self.finish(self.hand_off(step, output_tokens))
 
@@ -155,11 +215,12 @@ class Driver:
         self._last_job += 1
         return self._last_job
 
-    def _fresh(self, rank: Rank) -> SlotId:
+    def slot(self, rank: Rank) -> SlotId:
+        """Return a slot of *rank* that was not given out before."""
         used = self._used.get(rank, 0)
-        assert used < BLOCKS_PER_RANK, "the test asks for more blocks than a rank has"
+        assert used < self._plan.blocks_per_rank, "the test asks for more blocks than a rank has"
         self._used[rank] = used + 1
-        return rank * BLOCKS_PER_RANK + used
+        return rank * self._plan.blocks_per_rank + used
 
 
 @contextmanager

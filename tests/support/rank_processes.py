@@ -1,4 +1,4 @@
-"""Finds the processes of live ranks, freezes them, and waits for their end without polling."""
+"""Finds the processes of live ranks, freezes and weighs them, and waits for their end without polling."""
 
 import os
 import select
@@ -31,6 +31,17 @@ def wait_for_end(pid: int) -> None:
         assert select.select([fd], [], [], END_S)[0], f"process {pid} is still there"
     finally:
         os.close(fd)
+
+
+def resident_bytes(pid: int) -> int:
+    """Return the memory of a process that is in use and its own: shared maps are not counted."""
+    fields = Path(f"/proc/{pid}/statm").read_text().split()
+    return (int(fields[1]) - int(fields[2])) * os.sysconf("SC_PAGE_SIZE")
+
+
+def threads_of(pid: int) -> int:
+    """Return the number of threads of a process."""
+    return len(os.listdir(f"/proc/{pid}/task"))
 
 
 def _processes() -> list[int]:

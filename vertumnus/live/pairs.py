@@ -41,7 +41,7 @@ class Pair:
 
 
 class PairGroups:
-    """The pairs that one process is in; made on first use by both ends, a dead one's successor as well."""
+    """The pairs that one process is in, made at start; a dead one's successor on first use by both ends."""
 
     def __init__(self, me: Peer, store: Store, device: torch.device, timeout_s: float) -> None:
         self._me = me
@@ -51,7 +51,7 @@ class PairGroups:
         self._made: dict[Peer, tuple[int, Pair]] = {}
 
     def connect(self, others: Iterable[Peer]) -> None:
-        """Meet *others* now; both sides must go by rising rank, so that nobody waits in a circle."""
+        """Meet *others* now; all ranks must go in one order of pairs, so that nobody waits in a circle."""
         for other in others:
             self.of(other, generation=0)
 

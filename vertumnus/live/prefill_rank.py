@@ -135,12 +135,13 @@ def _own_slots(plan: LivePlan, device: torch.device) -> KvStore:
 
 
 def _start_messages(context: RankContext, welcome: Welcome, store: KvStore, device: torch.device) -> None:
-    """Start the thread that moves blocks by messages, once it has met every decode rank."""
-    plan = welcome.plan
+    """Start the thread that moves blocks by messages, once it has met every other rank."""
+    plan, rank = welcome.plan, context.peer.rank
     # a connection of its own: one thread's wait at the store would hold up the other
     pairs = PairGroups(context.peer, _meeting(welcome), device, plan.live.step_timeout_s)
     sender = Sender(store, plan.blocks_per_rank, pairs)
-    copies = PairwiseCopies(context.peer.rank, store, plan.blocks_per_rank, pairs)
-    decode_ranks = [Peer("decode", rank) for rank in range(plan.decode_ranks)]
+    copies = PairwiseCopies(rank, store, plan.blocks_per_rank, pairs)
+    prefill_ranks = [Peer("prefill", other) for other in range(plan.lattice.gpus) if other != rank]
+    decode_ranks = [Peer("decode", other) for other in range(plan.decode_ranks)]
     ends: Ends = {Send: sender.send, Copy: copies.copy}
-    TransferThread(context, ends, partial(pairs.connect, decode_ranks)).start()
+    TransferThread(context, ends, partial(pairs.connect, prefill_ranks + decode_ranks)).start()

@@ -48,7 +48,7 @@ class PairwiseCopies:
 
         Raises RuntimeError when a pair broke; nothing is written any more then.
         """
-        # by rising rank, so that nobody waits in a circle where groups are made
+        # by rising rank, so that nobody waits in a circle where groups are made anew
         pairs = {other: self._pairs.of(Peer("prefill", other), turn) for other, turn in order.peers}
         started = time.perf_counter_ns()
         posted = {other: self._exchange(other, pair, order) for other, pair in pairs.items()}
