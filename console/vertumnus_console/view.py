@@ -77,12 +77,14 @@ class ClusterView(Struct, frozen=True):
 
 def view_of(pool: Pool, totals: Totals, block_tokens: Tokens, now: Nanoseconds) -> ClusterView:
     """Return the view of *pool*, which stands between two events, at *now*."""
-    queue_of = dict(zip(pool.control.workers, pool.control.ledger.remaining(now), strict=True))
+    queue_of = dict(zip(pool.control.pool.groups, pool.control.ledger.remaining(now), strict=True))
     workers = sorted(pool.fleet.workers.values(), key=lambda worker: worker.group)
     return ClusterView(
         now_ns=now,
         composition=Composition(tuple(worker.group for worker in workers if worker.in_service)),
-        workers=tuple(_worker(worker, queue_of[worker.group], totals, block_tokens) for worker in workers),
+        workers=tuple(
+            _worker(worker, queue_of.get(worker.group, 0), totals, block_tokens) for worker in workers
+        ),
         counts=_counts(pool, totals),
         arrival_rate=totals.arrival_rate(now),
         recent=totals.recent(now),

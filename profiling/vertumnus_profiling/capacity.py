@@ -18,6 +18,7 @@ from vertumnus.domain.profile import ModelProfile
 from vertumnus.domain.units import SECOND
 from vertumnus.live.config import LiveConfig
 from vertumnus.policy.config import PaperPolicy
+from vertumnus.policy.reconfig.config import ManualController
 from vertumnus.records.config import Measurement
 from vertumnus.records.folds import RunFolds
 from vertumnus.records.log import read_log
@@ -113,6 +114,7 @@ def lone_worker(config: RunConfig, degree: int, arrival: ArrivalConfig = POISSON
         cluster=cluster,
         profile=None,
         policy=PaperPolicy(),
+        controller=ManualController(),
         arrival=arrival,
     )
 
@@ -170,7 +172,7 @@ def simulated_records(
         if handle is not None:
             handle(body)
 
-    pool = build_pool(config, profile.prefill_time(), stream.block_tokens)
+    pool = build_pool(config, profile, stream.block_tokens)
     engine = SimEngine(Durations(profile, config.seed, noise))
     Loop(engine, pool.fleet, pool.control, record).serve(iter(requests))
     return sorted(timeline.records, key=lambda record: record.request_id)

@@ -8,6 +8,7 @@ from typing import Literal
 from msgspec import Struct, structs
 
 from vertumnus.domain.units import Nanoseconds, Tokens, to_ns
+from vertumnus.trace.phases import Phase
 
 
 class WorkloadConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -20,8 +21,10 @@ class WorkloadConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     """What reports call this workload."""
     purpose: str
     """One line for the list of workloads: what it stands for."""
-    generator: Literal["tool_agent"] | None = None
+    generator: Literal["tool_agent", "phases"] | None = None
     """A calibrated generator; its tokens and blocks are made from the run's seed."""
+    phases: tuple[Phase, ...] = ()
+    """For generator=phases: the stretches of time, one after the other."""
     path: str | None = None
     """A trace file; replaces the generator where both are given."""
     format: Literal["mooncake"] = "mooncake"
@@ -56,7 +59,9 @@ class WorkloadConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
 
     def _problems(self) -> Iterator[str]:
         if self.generator is None and self.path is None:
-            yield "generator must name a generator (tool_agent) where path names no trace file, got neither"
+            yield "generator must name one (tool_agent, phases) where path names no trace file, got neither"
+        if (self.generator == "phases") != bool(self.phases):
+            yield f"phases must be given with generator=phases and only there, got {len(self.phases)} phases"
         if self.block_tokens < 1:
             yield f"block_tokens must be at least 1, got {self.block_tokens}"
         if not (math.isfinite(self.start_s) and self.start_s >= 0):

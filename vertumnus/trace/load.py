@@ -11,6 +11,7 @@ from vertumnus.trace import tool_agent
 from vertumnus.trace.arrivals import with_arrivals
 from vertumnus.trace.config import ArrivalConfig, WorkloadConfig
 from vertumnus.trace.mooncake import MooncakeReader
+from vertumnus.trace.phases import phased
 from vertumnus.trace.plausible import duration, unit_problem
 from vertumnus.trace.rows import TraceRow, shrink
 from vertumnus.trace.window import window
@@ -57,7 +58,8 @@ def _generated(workload: WorkloadConfig, seed: int) -> _Source:
             f"workload.block_tokens: found {workload.block_tokens}, must be {tool_agent.BLOCK_TOKENS} "
             f"with workload.generator={workload.generator}; workload.token_scale makes blocks smaller"
         )
-    return _Source(tool_agent.tool_agent(seed), 0, f"{workload.generator} generator, seed {seed}")
+    rows = phased(workload.phases, seed) if workload.phases else tool_agent.tool_agent(seed)
+    return _Source(rows, 0, f"{workload.generator} generator, seed {seed}")
 
 
 def _read(workload: WorkloadConfig, path: Path) -> _Source:

@@ -29,6 +29,14 @@ def kv_movement(settings: Settings) -> Iterator[Result]:
     return live.kv_movement(settings)
 
 
+def switch(settings: Settings) -> Iterator[Result]:
+    """From the control record of a split or merge to its last acknowledgement, on four ranks."""
+    _need_live_engine()
+    from vertumnus_profiling.bench import switching
+
+    return switching.switch(settings)
+
+
 BENCHMARKS: Mapping[str, Benchmark] = {
     benchmark.__name__: benchmark
     for benchmark in (
@@ -42,6 +50,7 @@ BENCHMARKS: Mapping[str, Benchmark] = {
         simulator,
         cp_speedup,
         kv_movement,
+        switch,
     )
 }
 """In the order in which they run."""

@@ -27,7 +27,6 @@ from vertumnus_profiling.bench.pools import (
     THOUSAND_WORKERS,
     family_requests,
     of_composition,
-    prefill_time,
     simulated_config,
 )
 
@@ -57,7 +56,7 @@ def _decisions(settings: Settings, counts: Mapping[int, int], decisions: int) ->
 
 def _control_plane(counts: Mapping[int, int]) -> ControlPlane:
     config = of_composition(simulated_config("policy=paper"), counts)
-    return build_pool(config, prefill_time(config), BLOCK_TOKENS).control
+    return build_pool(config, profile_of(config), BLOCK_TOKENS).control
 
 
 class Served:

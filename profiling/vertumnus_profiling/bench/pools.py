@@ -10,7 +10,7 @@ from vertumnus.commandline.hydra_configs import composed, hydra_configs, plain_t
 from vertumnus.config import RunConfig, to_run_config
 from vertumnus.domain.cluster import CpGroup
 from vertumnus.domain.errors import ConfigError
-from vertumnus.domain.prefill_time import PrefillTimeModel
+from vertumnus.domain.profile import ModelProfile
 from vertumnus.domain.request import Request
 from vertumnus.domain.units import Blocks, Nanoseconds, Tokens
 
@@ -44,11 +44,11 @@ def groups_of(counts: Mapping[int, int]) -> tuple[CpGroup, ...]:
     return of_composition(simulated_config(), counts).cluster.initial_composition().workers
 
 
-def prefill_time(config: RunConfig) -> PrefillTimeModel:
-    """Return the profile's E_C(R, P). Raises ConfigError where the config has no profile."""
+def profile_of(config: RunConfig) -> ModelProfile:
+    """Return the config's profile. Raises ConfigError where it has none."""
     if config.profile is None:
         raise ConfigError("profile: found null, the benchmarks need one")
-    return config.profile.prefill_time()
+    return config.profile
 
 
 def family_requests(count: int, seed: int = 0) -> Iterator[Request]:

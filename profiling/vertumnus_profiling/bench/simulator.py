@@ -60,7 +60,7 @@ def _rate_without_records(config: RunConfig) -> float:
     profile, stream = required_profile(config), load_stream(config)
     requests = simulated_requests(config, profile, stream)
     engine = SimEngine(Durations(profile, config.seed, config.backend.noise_sigma))
-    pool = build_pool(config, profile.prefill_time(), stream.block_tokens)
+    pool = build_pool(config, profile, stream.block_tokens)
     loop = Loop(engine, pool.fleet, pool.control, _forget)
     with rare_collections():
         started = perf_counter()  # wall time, as in the run's own figure
