@@ -10,20 +10,28 @@ import pyarrow.parquet as pq
 import pytest
 from msgspec.structs import fields
 
-from tests.support.recorded import BALANCED, WORKERS, a_history, a_run, a_run_under_way, a_ulid
+from tests.support.recorded import (
+    BALANCED,
+    WORKERS,
+    a_changing_history,
+    a_history,
+    a_run,
+    a_run_under_way,
+    a_ulid,
+)
 from vertumnus.records import tables
 from vertumnus.records.columns import TABLES
 from vertumnus.records.decisions import CandidateRow
 from vertumnus.records.metrics import Metrics
 from vertumnus.records.run_dir import RunDir
 
-SAME = ("facts.log", "requests.parquet", "decisions.parquet", "workers.parquet", "faults.parquet")
+SAME = ("facts.log", *(f"{name}.parquet" for name in TABLES if name != "runs"))
 
 ONE_RUN = """
 import sys
 from pathlib import Path
-from tests.support.recorded import a_run
-a_run(Path(sys.argv[1]), sys.argv[2])
+from tests.support.recorded import a_changing_history, a_run
+a_run(Path(sys.argv[1]), sys.argv[2], a_changing_history())
 """
 
 
@@ -59,6 +67,69 @@ def test_seconds_and_nulls(tmp_path: Path) -> None:
     )
     (whole,) = pq.read_table(run.table("runs")).to_pylist()
     assert (whole["execution"], whole["sim_requests_per_s"], whole["reasons"]) == ("simulated", 24.0, [])
+
+
+def test_a_pool_that_changes_fills_its_tables(tmp_path: Path) -> None:
+    """Windows, transitions and copies are rows, in seconds, with NULL where there is nothing to say."""
+    run = a_run(tmp_path, a_ulid(0), a_changing_history())
+    windows, (reconfig,), (copy,) = (
+        pq.read_table(run.table(name)).drop_columns("schema_version").to_pylist()
+        for name in ("windows", "reconfigs", "cache_ops")
+    )
+    assert windows[0] == {
+        "index": 0,
+        "t_ns": 10_000_000_000,
+        "start_s": 0.0,
+        "end_s": 10.0,
+        "requests": 25,
+        "requests_per_s": 2.5,
+        "demand_s": 12.0,
+        "capacity_s": 20.0,
+        "utilisation": 0.6,
+        "long_fraction": 0.2,
+        "signal": "merge",
+        "persistence": 2,
+        "action": None,
+        "reason": "why",
+        "composition": "2 x CP1 + 1 x CP2",
+    }
+    assert reconfig == {
+        "epoch": 1,
+        "t_ns": 20_000_000_000,
+        "kind": "merge",
+        "sources": "2x1 + 3x1",
+        "targets": "2x2",
+        "by": "ann",
+        "outcome": "committed",
+        "reason": None,
+        "drain_s": 4.0,
+        "park_s": 2.0,
+        "switch_s": 1.0,
+        "total_s": 5.0,
+        "redirected_requests": 1,
+        "evicted_blocks": 3,
+    }
+    assert copy == {
+        "transfer_id": 1,
+        "t_ns": 0,
+        "purpose": "reconcile",
+        "worker_id": "2x1",
+        "cp_degree": 1,
+        "for_request": 5,
+        "outcome": "finished",
+        "reason": None,
+        "blocks": 2,
+        "payload_bytes": 2 * 2**20,
+        "wire_s": 2.0,
+        "wait_s": 3.0,
+    }
+
+
+def test_a_pool_that_stays_leaves_those_tables_empty(tmp_path: Path) -> None:
+    """Without windows, transitions and copies the tables are there, with no row."""
+    run = a_run(tmp_path, a_ulid(0))
+    for name in ("windows", "reconfigs", "cache_ops"):
+        assert pq.read_table(run.table(name)).num_rows == 0
 
 
 def test_candidates_are_rows(tmp_path: Path) -> None:

@@ -7,11 +7,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.support.builders import BLOCK_TOKENS, a_request
-from tests.support.recorded import WORKERS, a_header, a_life, told_in_order, without_keys
+from tests.support.recorded import MERGED, WORKERS, a_header, a_life, told_in_order, without_keys
 from vertumnus.domain.codec import FACT, INPUT, ORDER, Record
 from vertumnus.domain.facts import (
     FirstTokenEmitted,
     HandoffFailed,
+    OperatorActed,
     RankLost,
     RequestArrived,
     RequestEnded,
@@ -20,8 +21,12 @@ from vertumnus.domain.facts import (
     StepFinished,
     StepItem,
     StepStarted,
+    TimerFired,
+    TransferFailed,
+    TransferFinished,
+    TransferStarted,
 )
-from vertumnus.domain.orders import Prefill, Reject
+from vertumnus.domain.orders import Answer, CloseTransition, Prefill, Reject
 from vertumnus.domain.request import Request
 from vertumnus.records.folds import RunFolds
 from vertumnus.records.request_record import RequestRecord
@@ -113,8 +118,76 @@ def a_retry(request: Request, at: int) -> list[Record]:
 def test_of_several_attempts_the_last_counts_and_the_rest_is_queue() -> None:
     """A hit is counted once, at the step that served the request in the end."""
     record = the_record(a_retry(a_request(), 0))
-    assert (record.attempts, record.worker, record.cached_tokens) == (3, WORKERS[2], 0)
+    assert (record.attempts, record.placements, record.worker, record.cached_tokens) == (3, 3, WORKERS[2], 0)
     assert (record.queue_ns, record.prefill_ns, record.ext_ns, record.ttft_ns) == (10, 20, 5, 35)
+
+
+COPY_ENDS = 30
+
+
+def a_wait_for_a_copy(*before: Record, started_ns: int = COPY_ENDS, failed: bool = False) -> list[Record]:
+    """A request that arrives at 0 and starts when its copy has ended, which takes from 5 to 30."""
+    worker, request = WORKERS[1], a_request()
+    ended = (
+        TransferFailed(COPY_ENDS, 1, worker, "torn")
+        if failed
+        else TransferFinished(COPY_ENDS, 1, worker, 0, (2,), 64, 9)
+    )
+    copy = [Record(FACT, TransferStarted(5, 1, worker, ())), Record(FACT, ended)]
+    placed = Record(ORDER, Prefill(0, 0, worker, 0, (), 9, 16, after_transfer=1))
+    served = [
+        Record(FACT, StepStarted(started_ns, 8, worker, 0, (StepItem(0, 0, 16),), ())),
+        Record(FACT, StepFinished(started_ns + 20, 8, worker, 19, ())),
+        Record(FACT, FirstTokenEmitted(started_ns + 25, 0, 0)),
+        Record(FACT, RequestEnded(started_ns + 40, 0, "finished", request.output_tokens)),
+    ]
+    told = told_in_order([[Record(INPUT, RequestArrived(0, request))], copy, before, served])
+    return [told[0], placed, *told[1:]]
+
+
+def another_step(started_ns: int, finished_ns: int) -> list[Record]:
+    """A step of somebody else on the same worker."""
+    return [
+        Record(FACT, StepStarted(started_ns, 7, WORKERS[1], 0, (), ())),
+        Record(FACT, StepFinished(finished_ns, 7, WORKERS[1], 1, ())),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("told", "cache_wait"),
+    [
+        pytest.param(a_wait_for_a_copy(), 25, id="idle all the while: from the copy's start"),
+        pytest.param(a_wait_for_a_copy(failed=True), 25, id="a copy that failed made it wait as long"),
+        pytest.param(a_wait_for_a_copy(*another_step(1, 12)), 18, id="from the end of the step before"),
+        pytest.param(a_wait_for_a_copy(*another_step(1, COPY_ENDS)), 0, id="busy all the while"),
+        pytest.param(a_wait_for_a_copy(started_ns=31), 0, id="something else let it start"),
+    ],
+)
+def test_what_a_copy_held_up_is_cache_wait(told: list[Record], cache_wait: int) -> None:
+    """Not queue: and the parts still add up to the TTFT."""
+    record = the_record(told)
+    assert record.cache_wait_ns == cache_wait
+    assert record.queue_ns is not None and record.ttft_ns is not None
+    assert record.queue_ns + cache_wait + 20 + 5 == record.ttft_ns
+
+
+def test_a_copy_that_never_started_held_nothing_up() -> None:
+    """Refused at once, it leaves the wait where it was: in the queue."""
+    told = [r for r in a_wait_for_a_copy(failed=True) if not isinstance(r.body, TransferStarted)]
+    assert the_record(told).cache_wait_ns == 0
+
+
+def test_a_redirect_is_no_attempt_and_waits_for_its_new_copy_only() -> None:
+    """It keeps its arrival; the copy that it joins counts from its return on."""
+    draining = WORKERS[0]
+    returned = RequestsReturned(20, draining, (0,), "draining", is_failure=False)
+    first, *rest = a_wait_for_a_copy()
+    again = rest.pop(0)
+    rest.insert(1, Record(FACT, returned))
+    rest.insert(2, again)
+    record = the_record([first, Record(ORDER, Prefill(0, 0, draining, 0, (), 9, 16)), *rest])
+    assert (record.attempts, record.placements, record.worker) == (1, 2, WORKERS[1])
+    assert (record.queue_ns, record.cache_wait_ns, record.ttft_ns) == (20, 10, 55)
 
 
 def test_requests_of_one_step_share_its_gpu_time() -> None:
@@ -228,4 +301,30 @@ def test_faults_are_listed_with_whom_they_befell() -> None:
         (5, "rank_lost", "rank 3", "killed"),
         (8, "step_failed", "worker 0x2", "rank 1 lost"),
         (12, "handoff_failed", "request 0", "decode rank lost"),
+    ]
+
+
+def test_faults_of_a_pool_that_changes() -> None:
+    """Transitions that did not commit, copies that failed and wishes that were refused, at their times."""
+    merged, (left, right) = MERGED, MERGED.halves
+    faults = fold(
+        [
+            Record(INPUT, OperatorActed(3, 7, "ann", "split", (left,))),
+            Record(ORDER, Answer(7, False, "degree 1")),
+            Record(INPUT, OperatorActed(4, 8, "ann", "merge", (left, right))),
+            Record(ORDER, Answer(8, True, "")),
+            Record(INPUT, RankLost(5, 3, 0, "killed")),
+            Record(ORDER, CloseTransition(1, "merge", (left, right), (merged,), "reopened", "3x1 was lost")),
+            Record(FACT, TransferFailed(6, 4, left, "torn")),
+            Record(INPUT, TimerFired(9, "switch 2", 9)),
+            Record(ORDER, CloseTransition(2, "split", (WORKERS[0],), WORKERS[0].halves, "failed", "late")),
+            Record(ORDER, CloseTransition(3, "merge", (left, right), (merged,), "committed", "")),
+        ]
+    ).faults
+    assert [(f.t_ns, f.kind, f.subject, f.reason) for f in faults] == [
+        (3, "wish_refused", "split 2x1 by ann", "degree 1"),
+        (5, "rank_lost", "rank 3", "killed"),
+        (5, "transition_reopened", "merge 2x1 + 3x1 -> 2x2", "3x1 was lost"),
+        (6, "transfer_failed", "transfer 4 to worker 2x1", "torn"),
+        (9, "transition_failed", "split 0x2 -> 0x1 + 1x1", "late"),
     ]

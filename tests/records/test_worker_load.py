@@ -1,9 +1,9 @@
 """A worker's load: totals since the start, sampled at even distances."""
 
 from tests.support.builders import a_request
-from tests.support.recorded import WORKERS, a_header, a_life, told_in_order
-from vertumnus.domain.codec import FACT, ORDER, Record
-from vertumnus.domain.facts import RequestEnded, RequestsReturned
+from tests.support.recorded import MERGED, WORKERS, a_header, a_life, a_merge, told_in_order
+from vertumnus.domain.codec import FACT, INPUT, ORDER, Record
+from vertumnus.domain.facts import RankLost, RequestEnded, RequestsReturned
 from vertumnus.domain.orders import Prefill
 from vertumnus.domain.units import SECOND
 from vertumnus.records.folds import RunFolds
@@ -51,3 +51,34 @@ def test_requests_that_leave_the_queue_otherwise_do_not_stay_in_it() -> None:
     ]
     samples = samples_of(told)
     assert [(s.queued_requests, s.queued_ns) for s in samples] == [(2, 14), (1, 7), (0, 0)]
+
+
+def test_workers_come_and_go() -> None:
+    """A merged worker takes its halves' place when its epoch is sent; theirs are last samples then."""
+    folds = RunFolds(a_header())
+    folds.apply(a_merge(SECOND // 2))
+    folds.finish()
+    rest, (left, right) = WORKERS[0], MERGED.halves
+    seen = [(s.t_ns * 2 // SECOND, s.worker, s.service, s.epoch) for s in folds.samples if s.worker != rest]
+    assert seen == [
+        *((half, worker, "draining", 0) for half in (2, 4, 6, 8) for worker in (left, right)),
+        (9, left, "ended", 0),
+        (9, right, "ended", 0),
+        (10, MERGED, "forming", 1),
+        (11, MERGED, "serving", 1),
+    ]
+    assert folds.samples[-1].since_ns == 9 * SECOND // 2
+
+
+def test_a_lost_worker_is_out_of_service_and_stays_so() -> None:
+    """Its ranks still count as the pool's, but not as workers in service, whatever is ordered later."""
+    merge = a_merge(SECOND)
+    lost = Record(INPUT, RankLost(5 * SECOND + 1, 2, 0, "killed"))
+    folds = RunFolds(a_header())
+    folds.apply([*merge[:-5], lost, merge[-1]])
+    folds.finish()
+    assert [(s.worker, s.service) for s in folds.samples[-2:]] == [
+        (WORKERS[0], "serving"),
+        (MERGED, "out of service"),
+    ]
+    assert folds._load.composition().workers == (WORKERS[0],)

@@ -10,7 +10,20 @@ import pytest
 from msgspec.structs import replace
 
 from tests.support.builders import a_request
-from tests.support.recorded import a_header, a_history, a_life, a_run, a_run_under_way, a_ulid, told_in_order
+from tests.support.recorded import (
+    WORKERS,
+    a_changing_history,
+    a_header,
+    a_history,
+    a_life,
+    a_merge,
+    a_run,
+    a_run_under_way,
+    a_split,
+    a_ulid,
+    a_window,
+    told_in_order,
+)
 from vertumnus.domain.codec import FACT, INPUT, Record
 from vertumnus.domain.errors import ConfigError
 from vertumnus.domain.facts import RequestArrived, RequestEnded, Status
@@ -154,6 +167,82 @@ def test_names_are_not_markup(tmp_path: Path) -> None:
     assert "rate[red]=12[/red] :smile:" in text_of(tmp_path, a_ulid(1))
 
 
+def test_the_summary_of_a_pool_that_changes(tmp_path: Path) -> None:
+    """Transitions with their stages and a line on copies; neither where there was none."""
+    a_run(tmp_path, a_ulid(1), a_changing_history())
+    text = text_of(tmp_path, a_ulid(1))
+    (row,) = [line for line in text.splitlines() if "merge" in line]
+    assert " ".join(row.split()) == "20.000 s merge 2x1 + 3x1 -> 2x2 4.000 s 2.000 s 1.000 s committed"
+    assert "copies between workers: 1; 2 blocks, 2 MiB, 2.000 s on the wire" in text
+    a_run(tmp_path, a_ulid(2), a_history(2))
+    assert not {"Transitions", "copies"} & set(text_of(tmp_path, a_ulid(2)).split())
+
+
+def test_many_transitions_do_not_flood_the_summary(tmp_path: Path) -> None:
+    """The summary says how many there were and lists the last ten."""
+    told = []
+    for number in range(6):
+        at = 10 * number * SECOND
+        told += [*a_merge(at, 2 * number + 1), *a_split(at + 6 * SECOND, 2 * number + 2)]
+    a_run(tmp_path, a_ulid(1), told)
+    text = text_of(tmp_path, a_ulid(1))
+    assert "Transitions (12), the last 10" in text
+    assert text.count("committed") == 10
+
+
+def test_the_json_report_of_a_pool_that_changes(tmp_path: Path) -> None:
+    """Each transition, and the copies in total."""
+    a_run(tmp_path, a_ulid(1), a_changing_history())
+    found = report_json(load_report(tmp_path, a_ulid(1)))
+    (moved,) = found["reconfigs"]
+    assert (moved["move"], moved["by"], moved["switch_s"]) == ("merge 2x1 + 3x1 -> 2x2", "ann", 1.0)
+    assert found["cache_ops"] == {
+        "copies": 1,
+        "finished": 1,
+        "failed": 0,
+        "blocks": 2,
+        "payload_bytes": 2 * 2**20,
+        "wire_s": 2.0,
+        "wait_mean_s": 3.0,
+        "wait_max_s": 3.0,
+    }
+
+
+def test_the_timeline_has_each_window_and_each_transition_once(tmp_path: Path) -> None:
+    """A transition stands in the window in which it began, or for itself outside all windows."""
+    life = a_life(replace(a_request(), arrival_ns=10 * SECOND))
+    moves = [a_merge(10 * SECOND), a_split(16 * SECOND), a_merge(30 * SECOND, 3)]
+    told = told_in_order([a_window(0), life, a_window(1, "merge", capacity_ns=0), *moves])
+    a_run(tmp_path, a_ulid(1), told)
+    first, second, lone = answer_report(tmp_path, "reconfig_timeline", a_ulid(1)).dicts()
+    merge = "merge 2x1 + 3x1 -> 2x2"
+    assert (first["composition"], first["utilisation"], first["transitions"]) == (
+        "2 x CP1 + 1 x CP2",
+        0.6,
+        None,
+    )
+    assert (second["index"], second["transitions"], second["drain_s"], second["switch_s"]) == (
+        1,
+        f"{merge}; split 2x2 -> 2x1 + 3x1",
+        4.0,
+        2.0,
+    )
+    assert (second["ttft_mean_s"], second["utilisation"], second["action"]) == (3.5, None, "merge")
+    assert (lone["index"], lone["start_s"], lone["transitions"]) == (None, 30.0, merge)
+
+
+def test_a_worker_that_comes_back_counts_once(tmp_path: Path) -> None:
+    """Its lives add up, and busy is a share of the time that it was there."""
+    lives = [a_life(a_request(n, arrival_ns=n * 12 * SECOND), WORKERS[1]) for n in range(2)]
+    told = told_in_order([lives[0], a_merge(4 * SECOND), a_split(10 * SECOND), lives[1]])
+    a_run(tmp_path, a_ulid(1), told)
+    rows = {row["worker_id"]: row for row in load_report(tmp_path, a_ulid(1)).workers}
+    row = rows["2x1"]
+    assert (row["requests"], row["busy_s"]) == (2, 4.0)
+    assert (row["there_s"], row["busy_share"]) == (8.0 + 8.5, pytest.approx(4.0 / 16.5))
+    assert rows["2x2"]["there_s"] == 2.0
+
+
 def test_one_token_answers_leave_the_report_whole(tmp_path: Path) -> None:
     """Without any TPOT the TTFT is still reported."""
     a_run(tmp_path, a_ulid(1), a_life(replace(a_request(), output_tokens=1)))
@@ -167,7 +256,7 @@ def test_every_report_as_text_csv_json_and_parquet(
     tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes], name: str
 ) -> None:
     """Data and nothing else goes to stdout, in each form."""
-    a_run(tmp_path, a_ulid(1))
+    a_run(tmp_path, a_ulid(1), a_changing_history())
     rows = len(answer_report(tmp_path, name, a_ulid(1)).rows)
     commands.report(tmp_path, name, "latest", "text")
     assert capfdbinary.readouterr().out
@@ -185,7 +274,7 @@ def test_every_report_as_text_csv_json_and_parquet(
 def test_unknown_reports_and_runs_are_named(tmp_path: Path) -> None:
     """What was asked, and what there is."""
     a_run(tmp_path, a_ulid(1))
-    with pytest.raises(ConfigError, match="report sumary: no such report; there are: slo_by_bucket, summary"):
+    with pytest.raises(ConfigError, match="report sumary: no such report; there are: cache_ops, reconfig_"):
         commands.report(tmp_path, "sumary")
     with pytest.raises(ConfigError, match="run NONE: no such finished run"):
         commands.report(tmp_path, "summary", "NONE")

@@ -74,7 +74,7 @@ def test_bad_sql_is_one_line_and_names_the_tables(tmp_path: Path, sql: str, said
     with pytest.raises(ConfigError, match=said) as caught:
         query(tmp_path, sql)
     assert [line.count("\n") for line in caught.value.problems] == [0, 0]
-    assert caught.value.problems[1] == "tables: runs, requests, decisions, workers, faults"
+    assert caught.value.problems[1] == f"tables: {', '.join(TABLES)}"
 
 
 @pytest.mark.parametrize(

@@ -9,16 +9,35 @@ from tests.support.builders import BLOCK_TOKENS, a_profile
 from vertumnus.domain.cluster import Composition, CpGroup, Lattice
 from vertumnus.domain.codec import FACT, INPUT, ORDER, Record
 from vertumnus.domain.facts import (
+    EpochAdopted,
+    Evicted,
     FirstTokenEmitted,
     HandoffFinished,
     Installed,
+    OperatorActed,
     RequestArrived,
     RequestEnded,
+    RequestsReturned,
     StepFinished,
     StepItem,
     StepStarted,
+    TimerFired,
+    TransferFinished,
+    TransferStarted,
+    WorkerDrained,
+    WorkerFormed,
 )
-from vertumnus.domain.orders import Order, Prefill
+from vertumnus.domain.orders import (
+    AdoptEpoch,
+    Answer,
+    CloseTransition,
+    Drain,
+    NoteWindow,
+    Order,
+    Prefill,
+    Reopen,
+    Transfer,
+)
 from vertumnus.domain.request import Request
 from vertumnus.domain.units import SECOND, Nanoseconds
 from vertumnus.records.config import Measurement
@@ -29,6 +48,8 @@ from vertumnus.records.run_dir import RunDir
 from vertumnus.records.verdict import Books
 
 WORKERS = (CpGroup(0, 2), CpGroup(2, 1), CpGroup(3, 1))
+MERGED = CpGroup(2, 2)
+"""What the last two become when they merge."""
 BALANCED = Books(ledger_ns=0, pinned_blocks=0, blocks_in_use=7, blocks_held=7)
 
 
@@ -103,6 +124,72 @@ def a_history(requests: int) -> list[Record]:
         queue_ns = number % 4 * SECOND // 4
         lives.append(a_life(request, WORKERS[number % 3], cached_tokens=0, queue_ns=queue_ns))
     return told_in_order(lives)
+
+
+def a_merge(at: Nanoseconds, epoch: int = 1) -> list[Record]:
+    """Return a merge of 2x1 and 3x1 that Ann asks for at *at*; one request is redirected.
+
+    3x1 is at a boundary after 2 s and waits 2 s for 2x1; the switch takes 1 s and frees 3 doubles.
+    """
+    left, right = sources = MERGED.halves
+    formed = at + 5 * SECOND
+    return [
+        Record(INPUT, OperatorActed(at, 0, "ann", "merge", sources)),
+        Record(ORDER, Answer(0, True, "")),
+        *(Record(ORDER, Drain(worker)) for worker in sources),
+        Record(FACT, RequestsReturned(at, left, (900,), "draining", is_failure=False)),
+        Record(FACT, WorkerDrained(at + 2 * SECOND, right)),
+        Record(FACT, WorkerDrained(at + 4 * SECOND, left)),
+        Record(ORDER, AdoptEpoch((MERGED,), epoch)),
+        *(Record(FACT, EpochAdopted(formed, rank, epoch, MERGED)) for rank in MERGED.ranks),
+        Record(FACT, WorkerFormed(formed, MERGED, epoch, (Evicted(2, (7, 8)), Evicted(3, (9,))))),
+        Record(ORDER, CloseTransition(epoch, "merge", sources, (MERGED,), "committed", "")),
+        Record(ORDER, Reopen(MERGED)),
+    ]
+
+
+def a_split(at: Nanoseconds, epoch: int = 2) -> list[Record]:
+    """Return a split of the idle 2x2 by the controller at *at*: its switch takes 1 s."""
+    targets = MERGED.halves
+    formed = at + SECOND
+    return [
+        Record(INPUT, TimerFired(at, "window", at)),
+        Record(ORDER, Drain(MERGED)),
+        Record(FACT, WorkerDrained(at, MERGED)),
+        Record(ORDER, AdoptEpoch(targets, epoch)),
+        *(Record(FACT, EpochAdopted(formed, worker.first_rank, epoch, worker)) for worker in targets),
+        *(Record(FACT, WorkerFormed(formed, worker, epoch, ())) for worker in targets),
+        Record(ORDER, CloseTransition(epoch, "split", (MERGED,), targets, "committed", "")),
+        *(Record(ORDER, Reopen(worker)) for worker in targets),
+    ]
+
+
+def a_window(index: int, action: str = "", **changes: object) -> list[Record]:
+    """Return the end of a window of 10 s in which 25 requests brought 12 s of work for 20 s of capacity."""
+    start, end = index * 10 * SECOND, (index + 1) * 10 * SECOND
+    note = NoteWindow(index, start, end, 25, 12 * SECOND, 20 * SECOND, 0.2, "merge", 2, action, "why")
+    return [
+        Record(INPUT, TimerFired(end, "window", end)),
+        Record(ORDER, replace(note, **changes)),
+    ]
+
+
+def a_copy(at: Nanoseconds, transfer_id: int = 1) -> list[Record]:
+    """Return a copy of 2 MiB in 3 s: of three blocks one is at its destination 2x1, rank 2, already."""
+    order = Transfer(transfer_id, (1, 2, 3, 4), 1, (3, 2, 3), WORKERS[1], "reconcile", 5)
+    done = at + 3 * SECOND
+    return [
+        Record(INPUT, TimerFired(at, "scan", at)),
+        Record(ORDER, order),
+        Record(FACT, TransferStarted(at, transfer_id, WORKERS[1], ())),
+        Record(FACT, TransferFinished(done, transfer_id, WORKERS[1], 1, (2, 2, 2), 2 * 2**20, 2 * SECOND)),
+    ]
+
+
+def a_changing_history() -> list[Record]:
+    """Return a dozen requests on a pool that is observed, copies blocks, and merges two workers at 20 s."""
+    moves = [a_copy(0), a_window(0), a_window(1), a_merge(20 * SECOND)]
+    return told_in_order([a_history(12), *moves])
 
 
 def a_run(

@@ -5,7 +5,7 @@ lengths tokens, shares 0..1; undefined is NULL. A column never changes its unit 
 meaning is a new column and a higher `TABLES_VERSION`.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from operator import attrgetter
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
@@ -46,6 +46,11 @@ def _seconds(name: str) -> Column:
     return Column(f"{name}_s", "DOUBLE", value)
 
 
+def _text(name: str, get: Callable[[Any], Iterable[object]]) -> Column:
+    """Return a column of the things that *get* returns: "0x1 + 1x1"."""
+    return Column(name, "VARCHAR", lambda row: " + ".join(map(str, get(row))))
+
+
 _VERSION = Column("schema_version", "INTEGER", lambda row: TABLES_VERSION)
 
 _WORKER = (
@@ -61,6 +66,7 @@ _REQUESTS = (
     _field("status", "VARCHAR"),
     _field("reason", "VARCHAR"),
     _field("attempts", "INTEGER"),
+    _field("placements", "INTEGER"),
     *_WORKER,
     _field("epoch", "INTEGER"),
     _field("step_id", "BIGINT"),
@@ -107,6 +113,8 @@ _WORKERS = (
     _field("t_ns", "BIGINT"),
     *_WORKER,
     _field("epoch", "INTEGER"),
+    _field("service", "VARCHAR"),
+    _seconds("since"),
     _field("queued_requests", "INTEGER"),
     _seconds("queued"),
     _field("running_requests", "INTEGER"),
@@ -115,6 +123,58 @@ _WORKERS = (
     _field("requests", "BIGINT"),
     _field("input_tokens", "BIGINT"),
     _field("cached_tokens", "BIGINT"),
+)
+
+_WINDOWS = (
+    _VERSION,
+    _field("index", "INTEGER", "note.index"),
+    _field("t_ns", "BIGINT"),
+    _seconds("start").within("note"),
+    _seconds("end").within("note"),
+    _field("requests", "BIGINT", "note.requests"),
+    _field("requests_per_s", "DOUBLE"),
+    _seconds("demand").within("note"),
+    _seconds("capacity").within("note"),
+    _field("utilisation", "DOUBLE"),
+    _field("long_fraction", "DOUBLE", "note.long_fraction"),
+    _field("signal", "VARCHAR", "note.signal"),
+    _field("persistence", "INTEGER", "note.persistence"),
+    Column("action", "VARCHAR", lambda row: row.note.action or None),
+    _field("reason", "VARCHAR", "note.reason"),
+    Column("composition", "VARCHAR", lambda row: str(row.composition)),
+)
+
+_RECONFIGS = (
+    _VERSION,
+    _field("epoch", "INTEGER"),
+    _field("t_ns", "BIGINT"),
+    _field("kind", "VARCHAR"),
+    _text("sources", lambda row: row.sources),
+    _text("targets", lambda row: row.targets),
+    _field("by", "VARCHAR"),
+    _field("outcome", "VARCHAR"),
+    _field("reason", "VARCHAR"),
+    _seconds("drain"),
+    _seconds("park"),
+    _seconds("switch"),
+    _seconds("total"),
+    _field("redirected_requests", "BIGINT"),
+    _field("evicted_blocks", "BIGINT"),
+)
+
+_CACHE_OPS = (
+    _VERSION,
+    _field("transfer_id", "BIGINT"),
+    _field("t_ns", "BIGINT"),
+    _field("purpose", "VARCHAR"),
+    *_WORKER,
+    _field("for_request", "BIGINT"),
+    _field("outcome", "VARCHAR"),
+    _field("reason", "VARCHAR"),
+    _field("blocks", "BIGINT"),
+    _field("payload_bytes", "BIGINT"),
+    _seconds("wire"),
+    _seconds("wait"),
 )
 
 _FAULTS = (
@@ -202,6 +262,9 @@ TABLES: Final[dict[str, tuple[Column, ...]]] = {
     ),
     "decisions": _DECISIONS,
     "workers": _WORKERS,
+    "windows": _WINDOWS,
+    "reconfigs": _RECONFIGS,
+    "cache_ops": _CACHE_OPS,
     "faults": _FAULTS,
 }
 """Every table of a run."""

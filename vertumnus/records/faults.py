@@ -1,16 +1,21 @@
-"""Fold of a run's facts into the list of what went wrong."""
+"""Fold of a run's facts and orders into the list of what went wrong."""
 
 from msgspec import Struct
 
 from vertumnus.domain.facts import (
     DecodeRankLost,
     HandoffFailed,
+    OperatorActed,
     RankLost,
     StepFailed,
+    TimerFired,
+    TransferFailed,
     WorkerResumed,
     WorkerStalled,
 )
+from vertumnus.domain.orders import Answer, CloseTransition
 from vertumnus.domain.units import Nanoseconds
+from vertumnus.policy.reconfig.moves import Move
 from vertumnus.records.timeline import Handlers
 
 
@@ -20,12 +25,12 @@ class Fault(Struct, frozen=True, gc=False):
     t_ns: Nanoseconds
     kind: str
     subject: str
-    """Whom it befell: "rank 3", "decode rank 0", "worker 0x2", "request 17"."""
+    """Whom it befell: "rank 3", "decode rank 0", "worker 0x2", "request 17", "split 0x2 -> 0x1 + 1x1"."""
     reason: str | None
 
 
 class FaultList:
-    """Lost ranks, failed steps and hand-offs, stalled and resumed workers, in order."""
+    """Lost ranks; failed steps, hand-offs, copies and transitions; stalls; refused wishes; in order."""
 
     def __init__(self) -> None:
         self.faults: list[Fault] = []
@@ -34,24 +39,57 @@ class FaultList:
             DecodeRankLost: self._decode_rank_lost,
             StepFailed: self._step_failed,
             HandoffFailed: self._handoff_failed,
+            TransferFailed: self._transfer_failed,
             WorkerStalled: self._stalled,
             WorkerResumed: self._resumed,
+            TimerFired: self._timer_fired,
+            CloseTransition: self._transition_closed,
+            OperatorActed: self._operator_acted,
+            Answer: self._answered,
         }
+        self._ended_ns: Nanoseconds = 0
+        """Of the last fact that can end a transition without success: the order itself has no time."""
+        self._wishes: dict[int, OperatorActed] = {}
 
     def _rank_lost(self, fact: RankLost) -> None:
+        self._ended_ns = fact.at
         self.faults.append(Fault(fact.at, "rank_lost", f"rank {fact.rank}", fact.reason))
 
     def _decode_rank_lost(self, fact: DecodeRankLost) -> None:
         self.faults.append(Fault(fact.at, "decode_rank_lost", f"decode rank {fact.rank}", fact.reason))
 
     def _step_failed(self, fact: StepFailed) -> None:
+        self._ended_ns = fact.at
         self.faults.append(Fault(fact.at, "step_failed", f"worker {fact.worker}", fact.reason))
 
     def _handoff_failed(self, fact: HandoffFailed) -> None:
         self.faults.append(Fault(fact.at, "handoff_failed", f"request {fact.request_id}", fact.reason))
+
+    def _transfer_failed(self, fact: TransferFailed) -> None:
+        copy = f"transfer {fact.transfer_id} to worker {fact.worker}"
+        self.faults.append(Fault(fact.at, "transfer_failed", copy, fact.reason))
 
     def _stalled(self, fact: WorkerStalled) -> None:
         self.faults.append(Fault(fact.at, "worker_stalled", f"worker {fact.worker}", None))
 
     def _resumed(self, fact: WorkerResumed) -> None:
         self.faults.append(Fault(fact.at, "worker_resumed", f"worker {fact.worker}", None))
+
+    def _timer_fired(self, fact: TimerFired) -> None:
+        self._ended_ns = fact.at
+
+    def _transition_closed(self, order: CloseTransition) -> None:
+        if order.outcome != "committed":
+            move = Move(order.kind, order.sources, order.targets)
+            kind = f"transition_{order.outcome}"
+            self.faults.append(Fault(self._ended_ns, kind, str(move), order.reason))
+
+    def _operator_acted(self, fact: OperatorActed) -> None:
+        self._wishes[fact.action_id] = fact
+
+    def _answered(self, order: Answer) -> None:
+        wish = self._wishes.pop(order.action_id, None)
+        if wish is not None and not order.accepted:
+            workers = " + ".join(map(str, wish.workers))
+            what = f"{wish.action} {workers} by {wish.who}"
+            self.faults.append(Fault(wish.at, "wish_refused", what, order.reason))

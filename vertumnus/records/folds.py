@@ -1,15 +1,23 @@
 """All folds of a run behind one call, batch by batch while it runs or later from its log."""
 
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, get_args
 
 from vertumnus.domain.codec import ORDER, Record
+from vertumnus.domain.facts import AnyFact
 from vertumnus.domain.units import Nanoseconds
+from vertumnus.records.cache_ops import CacheOp, CacheOpList
+from vertumnus.records.clock import Clock
 from vertumnus.records.faults import Fault, FaultList
 from vertumnus.records.load import WorkerLoad, WorkerSample
 from vertumnus.records.log import LogHeader
+from vertumnus.records.reconfigs import Reconfig, ReconfigList
 from vertumnus.records.request_record import RequestRecord
 from vertumnus.records.timeline import Handlers, Timeline
+from vertumnus.records.windows import WindowList, WindowRow
+
+NOTHING: dict[type, tuple[Callable[[Any], None], ...]] = dict.fromkeys(get_args(AnyFact), ())
+"""Every fact moves the clock, whether a fold reads it or not: orders take their time from it."""
 
 
 class RunFolds:
@@ -17,16 +25,26 @@ class RunFolds:
 
     def __init__(self, header: LogHeader) -> None:
         self._timeline = Timeline(header.block_tokens, live=header.backend == "live")
-        self._load = WorkerLoad(header.composition.workers, header.records.worker_sample_ns)
+        self._clock = Clock()
+        self._load = WorkerLoad(header.composition.workers, header.records.worker_sample_ns, self._clock)
         self._faults = FaultList()
+        self._reconfigs = ReconfigList(self._clock)
+        self._windows = WindowList(self._clock, self._load.composition)
+        self._cache_ops = CacheOpList(self._clock)
         self._problems: list[str] = []
-        self._now: Nanoseconds = 0
-        self._handlers = joined(self._timeline.handlers, self._load.handlers, self._faults.handlers)
+        self._handlers = NOTHING | joined(
+            self._timeline.handlers,
+            self._load.handlers,
+            self._faults.handlers,
+            self._reconfigs.handlers,
+            self._windows.handlers,
+            self._cache_ops.handlers,
+        )
 
     @property
     def now(self) -> Nanoseconds:
         """The latest instant that a fact told."""
-        return self._now
+        return self._clock.now
 
     @property
     def requests(self) -> list[RequestRecord]:
@@ -37,6 +55,21 @@ class RunFolds:
     def samples(self) -> list[WorkerSample]:
         """The workers' samples so far, by time, then worker."""
         return self._load.samples
+
+    @property
+    def windows(self) -> list[WindowRow]:
+        """The controller's windows so far, by time."""
+        return self._windows.windows
+
+    @property
+    def reconfigs(self) -> list[Reconfig]:
+        """The transitions that have ended, by the time of their end."""
+        return self._reconfigs.reconfigs
+
+    @property
+    def cache_ops(self) -> list[CacheOp]:
+        """The copies that have ended, by id."""
+        return sorted(self._cache_ops.cache_ops, key=lambda copy: copy.transfer_id)
 
     @property
     def faults(self) -> list[Fault]:
@@ -50,7 +83,7 @@ class RunFolds:
 
     def apply(self, records: Iterable[Record]) -> None:
         """Read *records*, in the order in which they were told."""
-        table, now = self._handlers, self._now
+        table, now = self._handlers, self._clock.now
         body: Any  # any record: the table knows which types a handler takes
         for source, body in records:
             handlers = table.get(type(body))
@@ -62,19 +95,21 @@ class RunFolds:
                 handler(body)
 
     def finish(self) -> None:
-        """End the run at its last fact: requests under way become interrupted."""
-        self._timeline.interrupt(self._now)
-        self._load.finish(self._now)
+        """End the run at its last fact: requests and copies under way become interrupted."""
+        self._timeline.interrupt(self._clock.now)
+        self._load.finish(self._clock.now)
+        self._cache_ops.interrupt()
 
     def _tick(self, at: Nanoseconds) -> Nanoseconds:
         """Advance the clock to *at* and return it; note it when that is backwards."""
-        if at < self._now:
-            self._problems.append(f"the clock went backwards from {self._now} to {at} ns")
+        clock = self._clock
+        if at < clock.now:
+            self._problems.append(f"the clock went backwards from {clock.now} to {at} ns")
         else:
-            self._now = at
+            clock.now = at
             if at >= self._load.next_sample:
                 self._load.sample_until(at)
-        return self._now
+        return clock.now
 
 
 def joined(*handlers: Handlers) -> dict[type, tuple[Callable[[Any], None], ...]]:

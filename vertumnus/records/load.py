@@ -1,11 +1,18 @@
-"""Fold of a run's facts into each worker's load: running totals, sampled at even distances."""
+"""Fold of a run's facts and orders into each worker's load: running totals, sampled at even distances.
 
-from collections.abc import Iterable
+Workers come and go. The successors of a split or merge take their sources' place when their epoch is
+sent, and count from there; a source has a last sample then, so that its totals stay. Apart from those
+last ones, the degrees of the workers of one sample add up to G.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
-from vertumnus.domain.cluster import CpGroup
+from vertumnus.domain.cluster import Composition, CpGroup
 from vertumnus.domain.facts import (
+    RankLost,
     RequestArrived,
     RequestEnded,
     RequestsReturned,
@@ -13,17 +20,24 @@ from vertumnus.domain.facts import (
     StepFinished,
     StepStarted,
 )
-from vertumnus.domain.orders import Prefill
+from vertumnus.domain.orders import AdoptEpoch, CloseTransition, Drain, Prefill, Reopen
 from vertumnus.domain.units import Epoch, JobId, Nanoseconds, RequestId, Tokens
+from vertumnus.records.clock import Clock
 from vertumnus.records.timeline import Handlers
+
+Service: TypeAlias = Literal["serving", "draining", "forming", "out of service", "ended"]
+"""What a worker is there for; ended in its last sample."""
 
 
 class WorkerSample(Struct, frozen=True, gc=False):
-    """A worker at one instant; the counts from ``busy_ns`` on are totals since the run's start."""
+    """A worker at one instant; the counts from ``busy_ns`` on are totals since its start."""
 
     t_ns: Nanoseconds
     worker: CpGroup
     epoch: Epoch
+    service: Service
+    since_ns: Nanoseconds
+    """Its start: the run's, or when its epoch was sent."""
     queued_requests: int
     queued_ns: Nanoseconds
     """Predicted prefill time of the queued requests."""
@@ -40,6 +54,8 @@ class WorkerSample(Struct, frozen=True, gc=False):
 class _Load(Struct, gc=False):
     worker: CpGroup
     epoch: Epoch = 0
+    since_ns: Nanoseconds = 0
+    service: Service = "serving"
     queued: int = 0
     queued_ns: Nanoseconds = 0
     peak: int = 0
@@ -56,6 +72,8 @@ class _Load(Struct, gc=False):
             at,
             self.worker,
             self.epoch,
+            self.service,
+            self.since_ns,
             self.queued,
             self.queued_ns,
             self.running,
@@ -83,7 +101,7 @@ class _Step(Struct, frozen=True, gc=False):
 class WorkerLoad:
     """Samples of every worker each *sample_ns*, and one more at the end of the run."""
 
-    def __init__(self, workers: Iterable[CpGroup], sample_ns: Nanoseconds) -> None:
+    def __init__(self, workers: Iterable[CpGroup], sample_ns: Nanoseconds, clock: Clock) -> None:
         self.samples: list[WorkerSample] = []
         self.handlers: Handlers = {
             RequestArrived: self._arrived,
@@ -93,7 +111,13 @@ class WorkerLoad:
             StepFailed: self._step_failed,
             RequestsReturned: self._returned,
             RequestEnded: self._ended,
+            RankLost: self._rank_lost,
+            Drain: self._drain,
+            Reopen: self._reopen,
+            AdoptEpoch: self._adopt,
+            CloseTransition: self._transition_closed,
         }
+        self._clock = clock
         self._sample_ns = sample_ns
         self.next_sample = sample_ns
         """When the next sample is due."""
@@ -101,6 +125,12 @@ class WorkerLoad:
         self._queued: dict[RequestId, _Place] = {}
         self._input_tokens: dict[RequestId, Tokens] = {}
         self._steps: dict[JobId, _Step] = {}
+        self._sampled_ns: Nanoseconds | None = None
+
+    def composition(self) -> Composition:
+        """Return the workers in service now, draining and forming ones too."""
+        in_service = (load for load in self._loads.values() if load.service != "out of service")
+        return Composition(tuple(load.worker for load in in_service))
 
     def sample_until(self, at: Nanoseconds) -> None:
         """Take the samples due up to *at*, before what happens at *at* counts."""
@@ -110,10 +140,11 @@ class WorkerLoad:
 
     def finish(self, at: Nanoseconds) -> None:
         """Take the last sample, at the end of the run."""
-        if not self.samples or self.samples[-1].t_ns < at:
+        if self._sampled_ns is None or self._sampled_ns < at:
             self._sample(at)
 
     def _sample(self, at: Nanoseconds) -> None:
+        self._sampled_ns = at
         self.samples += [load.sample(at) for load in self._loads.values()]
 
     def _arrived(self, fact: RequestArrived) -> None:
@@ -130,9 +161,13 @@ class WorkerLoad:
     def _of(self, worker: CpGroup) -> _Load:
         load = self._loads.get(worker)
         if load is None:
-            load = self._loads[worker] = _Load(worker)
-            self._loads = dict(sorted(self._loads.items()))
+            load = _Load(worker)
+            self._replace((), [load])
         return load
+
+    def _replace(self, gone: Iterable[CpGroup], new: Iterable[_Load]) -> None:
+        kept = [load for worker, load in self._loads.items() if worker not in gone]
+        self._loads = {load.worker: load for load in sorted([*kept, *new], key=lambda load: load.worker)}
 
     def _leaves_queue(self, request_id: RequestId) -> None:
         place = self._queued.pop(request_id, None)
@@ -148,7 +183,6 @@ class WorkerLoad:
             inputs += self._input_tokens.get(item.request_id, 0)
             cached += item.cached_tokens
         self._steps[fact.step_id] = _Step(len(fact.items), inputs, cached)
-        load.epoch = fact.epoch
         load.running = len(fact.items)
         load.busy_since = fact.at
 
@@ -163,7 +197,9 @@ class WorkerLoad:
 
     def _step_failed(self, fact: StepFailed) -> None:
         self._steps.pop(fact.step_id, None)
-        self._idle(self._of(fact.worker), fact.at)
+        load = self._of(fact.worker)
+        self._idle(load, fact.at)
+        load.service = "out of service"  # its ranks may be stuck in a collective (sec. 6.2)
 
     @staticmethod
     def _idle(load: _Load, at: Nanoseconds) -> None:
@@ -178,3 +214,39 @@ class WorkerLoad:
     def _ended(self, fact: RequestEnded) -> None:
         self._leaves_queue(fact.request_id)
         self._input_tokens.pop(fact.request_id, None)
+
+    # ---- workers that come and go ---------------------------------------------------------------
+
+    def _rank_lost(self, fact: RankLost) -> None:
+        for load in self._loads.values():
+            if fact.rank in load.worker.ranks:
+                load.service = "out of service"
+
+    def _drain(self, order: Drain) -> None:
+        self._pass(order.worker, "draining")
+
+    def _reopen(self, order: Reopen) -> None:
+        self._pass(order.worker, "serving")
+
+    def _pass(self, worker: CpGroup, service: Service) -> None:
+        load = self._of(worker)
+        if load.service != "out of service":
+            load.service = service
+
+    def _adopt(self, order: AdoptEpoch) -> None:
+        now = self._clock.now
+        sources = self._at_ranks_of(order.workers)
+        for load in sources:
+            load.service = "ended"
+            self.samples.append(load.sample(now))
+        targets = [_Load(worker, order.epoch, now, "forming") for worker in order.workers]
+        self._replace({load.worker for load in sources}, targets)
+
+    def _at_ranks_of(self, workers: Sequence[CpGroup]) -> list[_Load]:
+        mask = sum(worker.mask for worker in workers)
+        return [load for load in self._loads.values() if load.worker.mask & mask]
+
+    def _transition_closed(self, order: CloseTransition) -> None:
+        if order.outcome == "failed":
+            for worker in order.targets:
+                self._of(worker).service = "out of service"

@@ -21,7 +21,9 @@ class RequestRecord(Struct, frozen=True, gc=False):
     status: Ending
     reason: str | None
     attempts: int
-    """Placements."""
+    """The first placement and those after a failure; a redirect is none."""
+    placements: int
+    """All placements, redirects from draining workers too."""
     worker: CpGroup | None
     """Of the last step, or the last placement where no step started."""
     epoch: Epoch | None

@@ -3,7 +3,7 @@
     runs/<ULID>/config.yaml       the composed configuration, as text
                 _STARTED.json     RunStart: name, overrides, versions, machine
                 facts.log         the log, the source of the tables
-                <table>.parquet   runs, requests, decisions, workers, faults
+                <table>.parquet   each of `columns.TABLES`
                 _SUCCESS.json     RunEnd; written last: the tables beside it are whole
 
 A run without _SUCCESS.json is running while its log is locked, and unfinished after that.

@@ -3,7 +3,11 @@
 TTFT = queue + cache wait + prefill + ext, exact in nanoseconds for every request. It counts from
 the planned arrival, so a late sender makes the queue longer, never the TTFT shorter. Of several
 attempts the last step is the prefill and all before it is queue; the hit is that step's, once.
-Cache wait is 0: in this version no cache operation holds a request up outside the queue.
+
+Cache wait is what a copy of blocks held the last step up: it is counted where the request's own copy
+ended at the instant at which the step started, from the latest of the copy's start, the end of the
+worker's step before, and the request's arrival or return. A worker that was busy all the while was
+not held up.
 """
 
 from collections.abc import Callable, Mapping
@@ -16,9 +20,13 @@ from vertumnus.domain.facts import (
     FirstTokenEmitted,
     RequestArrived,
     RequestEnded,
+    RequestsReturned,
     StepFailed,
     StepFinished,
     StepStarted,
+    TransferFailed,
+    TransferFinished,
+    TransferStarted,
 )
 from vertumnus.domain.orders import Prefill
 from vertumnus.domain.request import Request
@@ -37,6 +45,10 @@ class _Open(Struct, gc=False):
     arrived_ns: Nanoseconds
     oracle_cached: Tokens | None
     attempts: int = 0
+    placements: int = 0
+    after_transfer: int | None = None
+    returned_ns: Nanoseconds = 0
+    cache_wait_ns: Nanoseconds = 0
     worker: CpGroup | None = None
     expected_cached: Tokens | None = None
     service_ns: Nanoseconds | None = None
@@ -64,6 +76,10 @@ class Timeline:
             StepStarted: self._step_started,
             StepFinished: self._step_finished,
             StepFailed: self._step_failed,
+            RequestsReturned: self._returned,
+            TransferStarted: self._transfer_started,
+            TransferFinished: self._transfer_ended,
+            TransferFailed: self._transfer_ended,
             FirstTokenEmitted: self._first_token,
             RequestEnded: self._ended,
         }
@@ -71,6 +87,13 @@ class Timeline:
         self._oracle = OracleCache(block_tokens)
         self._open: dict[RequestId, _Open] = {}
         self._steps: dict[JobId, list[_Open]] = {}
+        self._idle_since: dict[CpGroup, Nanoseconds] = {}
+        """When each worker's last step ended."""
+        self._copying: dict[int, Nanoseconds] = {}
+        """When each copy under way started."""
+        self._copied: dict[int, Nanoseconds] = {}
+        """When those copies started that ended at ``_copied_ns``."""
+        self._copied_ns: Nanoseconds = 0
 
     def interrupt(self, at: Nanoseconds) -> None:
         """Close the requests still under way at the end of the run, in order of arrival."""
@@ -87,7 +110,10 @@ class Timeline:
         if opened is None:
             self._unknown("placed", order.request_id)
             return
-        opened.attempts += 1
+        opened.attempts = order.attempt + 1
+        opened.placements += 1
+        opened.after_transfer = order.after_transfer
+        opened.cache_wait_ns = 0
         opened.worker = order.worker
         opened.expected_cached = order.expected_cached
         opened.service_ns = order.service_ns
@@ -104,6 +130,8 @@ class Timeline:
             opened.step_id = fact.step_id
             opened.cached = item.cached_tokens
             opened.started_ns = fact.at
+            if opened.after_transfer is not None:
+                opened.cache_wait_ns = self._cache_wait(opened, opened.after_transfer, fact)
             opened.prefilled_ns = opened.compute_ns = opened.first_token_ns = None
             uncached += opened.request.input_tokens - item.cached_tokens
             if item.cached_tokens >= opened.request.input_tokens:
@@ -112,13 +140,36 @@ class Timeline:
             opened.step_uncached = uncached
         self._steps[fact.step_id] = opens
 
+    def _cache_wait(self, opened: _Open, transfer_id: int, fact: StepStarted) -> Nanoseconds:
+        copy_began = self._copied.get(transfer_id)
+        if copy_began is None or self._copied_ns != fact.at:
+            return 0
+        came = max(opened.arrived_ns, opened.returned_ns)
+        return fact.at - max(copy_began, came, self._idle_since.get(fact.worker, 0))
+
     def _step_finished(self, fact: StepFinished) -> None:
+        self._idle_since[fact.worker] = fact.at
         for opened in self._steps.pop(fact.step_id, ()):
             opened.prefilled_ns = fact.at
             opened.compute_ns = fact.compute_ns
 
     def _step_failed(self, fact: StepFailed) -> None:
+        self._idle_since[fact.worker] = fact.at
         self._steps.pop(fact.step_id, None)
+
+    def _returned(self, fact: RequestsReturned) -> None:
+        for request_id in fact.request_ids:
+            opened = self._open.get(request_id)
+            if opened is not None:
+                opened.returned_ns = fact.at
+
+    def _transfer_started(self, fact: TransferStarted) -> None:
+        self._copying[fact.transfer_id] = fact.at
+
+    def _transfer_ended(self, fact: TransferFinished | TransferFailed) -> None:
+        if fact.at != self._copied_ns:
+            self._copied, self._copied_ns = {}, fact.at
+        self._copied[fact.transfer_id] = self._copying.pop(fact.transfer_id, fact.at)
 
     def _first_token(self, fact: FirstTokenEmitted) -> None:
         opened = self._open.get(fact.request_id)
@@ -156,6 +207,7 @@ class Timeline:
             status,
             reason,
             opened.attempts,
+            opened.placements,
             opened.worker,
             opened.epoch,
             opened.step_id,
@@ -165,8 +217,8 @@ class Timeline:
             opened.oracle_cached,
             opened.expected_cached,
             opened.service_ns,
-            None if started is None else started - arrival,
-            None if started is None else 0,
+            None if started is None else started - arrival - opened.cache_wait_ns,
+            None if started is None else opened.cache_wait_ns,
             prefill,
             opened.compute_ns,
             None if ttft is None or prefilled is None or first_token is None else first_token - prefilled,

@@ -16,6 +16,9 @@ class RunReport(NamedTuple):
     buckets: list[dict[str, Any]]
     breakdown: list[dict[str, Any]]
     workers: list[dict[str, Any]]
+    reconfigs: list[dict[str, Any]]
+    copies: dict[str, Any]
+    """The row of cache_ops.sql for all copies."""
 
 
 def load_report(runs_dir: Path, run_id: str) -> RunReport:
@@ -29,6 +32,8 @@ def load_report(runs_dir: Path, run_id: str) -> RunReport:
         answer_report(runs_dir, "slo_by_bucket", run_id).dicts(),
         answer_report(runs_dir, "ttft_breakdown", run_id).dicts(),
         answer_report(runs_dir, "worker_load", run_id).dicts(),
+        answer_report(runs_dir, "reconfigs", run_id).dicts(),
+        answer_report(runs_dir, "cache_ops", run_id).dicts()[-1],
     )
 
 
@@ -65,5 +70,7 @@ def report_json(report: RunReport) -> dict[str, Any]:
         "ttft_s": {name: run[f"ttft_{name}_s"] for name in ("mean", "p50", "p90", "p99")},
         "ttft_all_s": {name: run[f"ttft_all_{name}_s"] for name in ("p50", "p90", "p99")},
         "ttft_parts_s": {part: run[f"{part}_mean_s"] for part in ("queue", "cache_wait", "prefill", "ext")},
+        "reconfigs": report.reconfigs,
+        "cache_ops": {name: value for name, value in report.copies.items() if name != "purpose"},
         "slo_by_bucket": {row["length_bucket"]: row["slo_attainment"] for row in report.buckets},
     }

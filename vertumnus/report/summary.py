@@ -13,6 +13,9 @@ from rich.table import Table
 from vertumnus.report.run_report import STATUSES, RunReport
 
 NO_DATA = "no data"
+LISTED_MOVES = 10
+"""Transitions that the summary lists; the report `reconfigs` has them all."""
+STAGES = ("drain", "park", "switch")
 PLAIN_WIDTH = 10_000
 """Characters a line where there is no terminal: nothing is folded or cut."""
 
@@ -32,7 +35,11 @@ def print_summary(report: RunReport, console: Console) -> None:
     console.print(_counts(run))
     for table in (_ttft(run), _parts(report), _buckets(report), _workers(report)):
         console.print(table)
+    if report.reconfigs:
+        console.print(_reconfigs(report.reconfigs))
     console.print(_rates(run))
+    if report.copies["copies"]:
+        console.print(_copies(report.copies))
     _print_verdict(run, console)
     place = report.runs_dir / str(run["run_id"])
     console.print(f"results: {place}", soft_wrap=True)
@@ -114,6 +121,26 @@ def _workers(report: RunReport) -> Table:
     ]
     headings = ("worker", "degree", "prefills", "input tokens", "cached", "longest queue", "busy")
     return grid("Workers", headings, rows)
+
+
+def _reconfigs(reconfigs: Sequence[dict[str, Any]]) -> Table:
+    shown = reconfigs[-LISTED_MOVES:]
+    rows = [
+        [_s(row["t_s"]), row["move"], *(_s(row[f"{name}_s"]) for name in STAGES), row["outcome"]]
+        for row in shown
+    ]
+    counted = f"Transitions ({len(reconfigs):,})"
+    title = counted if len(shown) == len(reconfigs) else f"{counted}, the last {len(shown)}"
+    return grid(title, ("begun", "move", *STAGES, "outcome"), rows)
+
+
+def _copies(copies: dict[str, Any]) -> str:
+    size = copies["payload_bytes"] / 2**20
+    failed = f", {copies['failed']:,} failed" if copies["failed"] else ""
+    return (
+        f"copies between workers: {copies['copies']:,}{failed}; "
+        f"{copies['blocks']:,} blocks, {cell(size)} MiB, {_s(copies['wire_s'])} on the wire"
+    )
 
 
 def _rates(run: dict[str, Any]) -> str:

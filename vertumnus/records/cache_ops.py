@@ -1,0 +1,101 @@
+"""Fold of a run's facts and orders into one row per copy of blocks between workers (sec. 7.2)."""
+
+from typing import Literal
+
+from msgspec import Struct
+
+from vertumnus.domain.cluster import CpGroup
+from vertumnus.domain.facts import TransferFailed, TransferFinished
+from vertumnus.domain.orders import Transfer
+from vertumnus.domain.units import Blocks, Nanoseconds, RequestId
+from vertumnus.records.clock import Clock
+from vertumnus.records.timeline import Handlers
+
+
+class CacheOp(Struct, frozen=True, gc=False, kw_only=True):
+    """One copy, from its order to its end."""
+
+    t_ns: Nanoseconds
+    """When it was ordered."""
+    transfer_id: int
+    purpose: str
+    """Why it was ordered."""
+    worker: CpGroup
+    """The destination."""
+    for_request: RequestId
+    outcome: Literal["finished", "failed", "interrupted"]
+    """Interrupted when the run ended first."""
+    reason: str | None
+    """Why it failed."""
+    blocks: Blocks
+    """Blocks that came from another worker's ranks; 0 unless it finished."""
+    payload_bytes: int | None
+    wire_ns: Nanoseconds | None
+    wait_ns: Nanoseconds | None
+    """Order to end."""
+
+
+class _Ordered(Struct, frozen=True):
+    at: Nanoseconds
+    order: Transfer
+
+    def ended(
+        self,
+        outcome: Literal["finished", "failed", "interrupted"],
+        at: Nanoseconds | None,
+        reason: str | None = None,
+        finished: TransferFinished | None = None,
+    ) -> CacheOp:
+        order = self.order
+        return CacheOp(
+            t_ns=self.at,
+            transfer_id=order.transfer_id,
+            purpose=order.reason,
+            worker=order.destination,
+            for_request=order.for_request,
+            outcome=outcome,
+            reason=reason,
+            blocks=0 if finished is None else _travelled(order, finished),
+            payload_bytes=None if finished is None else finished.payload_bytes,
+            wire_ns=None if finished is None else finished.wire_ns,
+            wait_ns=None if at is None else at - self.at,
+        )
+
+
+class CacheOpList:
+    """Copies, in the order of their ends."""
+
+    def __init__(self, clock: Clock) -> None:
+        self.cache_ops: list[CacheOp] = []
+        self.handlers: Handlers = {
+            Transfer: self._ordered,
+            TransferFinished: self._finished,
+            TransferFailed: self._failed,
+        }
+        self._clock = clock
+        self._under_way: dict[int, _Ordered] = {}
+
+    def interrupt(self) -> None:
+        """Close the copies still under way at the end of the run, in the order of their orders."""
+        self.cache_ops += [ordered.ended("interrupted", None) for ordered in self._under_way.values()]
+        self._under_way.clear()
+
+    def _ordered(self, order: Transfer) -> None:
+        self._under_way[order.transfer_id] = _Ordered(self._clock.now, order)
+
+    def _finished(self, fact: TransferFinished) -> None:
+        ordered = self._under_way.pop(fact.transfer_id, None)
+        if ordered is not None:
+            self.cache_ops.append(ordered.ended("finished", fact.at, finished=fact))
+
+    def _failed(self, fact: TransferFailed) -> None:
+        ordered = self._under_way.pop(fact.transfer_id, None)
+        if ordered is not None:
+            self.cache_ops.append(ordered.ended("failed", fact.at, fact.reason))
+
+
+def _travelled(order: Transfer, finished: TransferFinished) -> Blocks:
+    """Return how many of the blocks that now count were to come from outside the destination."""
+    first = finished.first_block - order.first_block
+    sources = order.sources[first : first + len(finished.owners)]
+    return sum(rank not in order.destination.ranks for rank in sources)
