@@ -27,6 +27,7 @@ from vertumnus_profiling.bench.pools import (
     THOUSAND_WORKERS,
     family_requests,
     of_composition,
+    profile_of,
     simulated_config,
 )
 
