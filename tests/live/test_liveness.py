@@ -45,6 +45,19 @@ def test_step_may_take_twice_as_long() -> None:
     assert "its step" in overdue.reason
 
 
+def test_an_epoch_is_owed_like_a_ping() -> None:
+    """A rank that does not acknowledge within 2 s is named; a pong from before does not pay for it."""
+    liveness = watched()
+    liveness.owes(RANK, "ping", 0)
+    liveness.owes(RANK, "adopt", SECOND)
+    liveness.answered(RANK, "ping")
+    assert liveness.overdue(3 * SECOND) == []
+    (overdue,) = liveness.overdue(4 * SECOND)
+    assert overdue.reason == "no answer to its new epoch for 3.0 s (backend.step_timeout_s)"
+    liveness.answered(RANK, "adopt")
+    assert liveness.overdue(60 * SECOND) == []
+
+
 def test_pong_does_not_pay_for_a_step() -> None:
     """The answer to a ping that was sent before a step leaves the step owed."""
     liveness = watched()

@@ -50,6 +50,7 @@ LIVE_NAMES_AND_UNITS = {
         "kv_movement/memcpy": "bytes/s",
         "kv_movement/mapped_over_memcpy": "x",
     },
+    "switch": {"switch/p50": "us", "switch/p99": "us"},
 }
 
 

@@ -27,7 +27,7 @@ from vertumnus.workers.fleet import Effects, Fleet
 from vertumnus_profiling.bench.cp_pair import BLOCK_TOKENS
 from vertumnus_profiling.bench.measure import Result, Settings, result
 
-STEP_TOKENS = 64
+STEP_TOKENS = 16
 """Prompt that every new worker computes before it is switched again: ranks come out of real work."""
 
 CLUSTER = ClusterConfig(
@@ -66,7 +66,7 @@ class SwitchedPool:
         self._random = Random(0)
 
     def switch_ns(self) -> Nanoseconds:
-        """Carry out a random legal move, then a step at each new worker; return the switch's time [ns].
+        """Carry out a random legal move, then a step at each new worker; return the time of the switch.
 
         Raises VertumnusError when a rank does not adopt or compute.
         """
@@ -78,8 +78,7 @@ class SwitchedPool:
         self._adopt(move.targets)
         took = time.perf_counter_ns() - started
         self._composition = apply(self._composition, move)
-        for target in move.targets:
-            self._compute(target)
+        self._compute(move.targets)
         return took
 
     def _adopt(self, workers: tuple[CpGroup, ...]) -> None:
@@ -92,10 +91,12 @@ class SwitchedPool:
         for worker in workers:
             self._submit(self._fleet.carry_out(Reopen(worker), self._engine.now()))
 
-    def _compute(self, worker: CpGroup) -> None:
-        work = StepWork(0, 0, STEP_TOKENS, 0, slots_of(self._engine.plan, worker, STEP_TOKENS))
-        self._engine.submit(StepJob(-self._epoch, worker, self._epoch, (work,)))  # the fleet's count up
-        self._await(StepDone)
+    def _compute(self, workers: tuple[CpGroup, ...]) -> None:
+        for number, worker in enumerate(workers):
+            work = StepWork(number, 0, STEP_TOKENS, 0, slots_of(self._engine.plan, worker, STEP_TOKENS))
+            self._engine.submit(StepJob(-1 - number, worker, self._epoch, (work,)))  # the fleet counts up
+        for _ in workers:
+            self._await(StepDone)
 
     def _submit(self, effects: Effects) -> None:
         for job in effects.jobs:
