@@ -227,10 +227,11 @@ def test_a_whole_profile_on_real_ranks(tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sweep, "SAMPLE_S", 0.02)
     monkeypatch.setattr(program, "find_spec", lambda name: None)
+    before = ranks_started_by(os.getpid())  # other tests' engines
     words = ("model=nano", "cluster=four_ranks_cp2", "cluster.degrees=[2]", "backend.device=cpu")
     points = "--points=32,64,128,256,32+64,128+64"
     assert main((*words, points, "--repeats=1", "--force", "--no-capacity", "--out=made")) == 0
-    assert ranks_started_by(os.getpid()) == []
+    assert set(ranks_started_by(os.getpid())) <= set(before)
     (path,) = (tmp_path / "made").glob("*.yaml")
     profile = read_profile(path)
     assert (profile.degrees, profile.block_tokens, profile.dtype) == ((2,), 32, "float32")
