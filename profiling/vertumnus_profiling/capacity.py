@@ -70,9 +70,14 @@ class Capacity(NamedTuple):
 
 
 def find_capacity(
-    trial: Callable[[float], Trial], busy: float, start: float, step: float, tolerance: float
+    trial: Callable[[float], Trial],
+    busy: float,
+    start: float,
+    step: float,
+    tolerance: float,
+    target: float = TARGET,
 ) -> Capacity:
-    """Raise the rate from *start* by *step* until `TARGET` breaks, then close in to within *tolerance*.
+    """Raise the rate from *start* by *step* until *target* breaks, then close in to within *tolerance*.
 
     *busy* is the rate that keeps the worker busy all the time; *start* is lowered while it fails.
     """
@@ -83,7 +88,7 @@ def find_capacity(
         return tried[-1]
 
     low, best, high = start, at(start), None
-    while not _holds(best):
+    while not _holds(best, target):
         low, high = low / step, low
         if low < LEAST_LOAD * busy:
             return Capacity(None, high, best.attainment, len(tried))
@@ -92,16 +97,16 @@ def find_capacity(
         if low * step > MOST_LOAD * busy:
             return Capacity(None, low, best.attainment, len(tried))
         found = at(low * step)
-        low, best, high = (low * step, found, None) if _holds(found) else (low, best, low * step)
+        low, best, high = (low * step, found, None) if _holds(found, target) else (low, best, low * step)
     while high / low > 1 + tolerance:
         middle = (low * high) ** 0.5
         found = at(middle)
-        low, best, high = (middle, found, high) if _holds(found) else (low, best, middle)
+        low, best, high = (middle, found, high) if _holds(found, target) else (low, best, middle)
     return Capacity(best.demand, low, best.attainment, len(tried))
 
 
-def _holds(trial: Trial) -> bool:
-    return (trial.attainment or 0.0) >= TARGET
+def _holds(trial: Trial, target: float) -> bool:
+    return (trial.attainment or 0.0) >= target
 
 
 def lone_worker(config: RunConfig, degree: int, arrival: ArrivalConfig = POISSON) -> RunConfig:
@@ -129,9 +134,9 @@ def simulated_capacity(config: RunConfig, profile: ModelProfile, stream: Stream)
     """Return the capacity of the worker of *config* (see `lone_worker`) in virtual time."""
 
     def trial(rate: float) -> Trial:
-        return judge(simulated_records(config, profile, stream, rate), _measurement(config))
+        return judge(simulated_records(config, profile, stream, rate), measurement_of(config))
 
-    busy = _busy_rate(config, profile, stream)
+    busy = busy_rate_of(config, profile, stream)
     return find_capacity(trial, busy, busy / 4, SIMULATED_STEP, SIMULATED_TOLERANCE)
 
 
@@ -154,7 +159,7 @@ def executed_capacity(
         folds.apply(log.records)
         return judge(folds.requests, log.header.records)
 
-    busy = _busy_rate(config, profile, load_stream(config))
+    busy = busy_rate_of(config, profile, load_stream(config))
     return find_capacity(trial, busy, start, EXECUTED_STEP, EXECUTED_TOLERANCE)
 
 
@@ -190,11 +195,13 @@ def judge(records: Sequence[RequestRecord], measurement: Measurement) -> Trial:
     return Trial(mean_s * rate, summarise(records, measurement).slo_attainment)
 
 
-def _busy_rate(config: RunConfig, profile: ModelProfile, stream: Stream) -> float:
+def busy_rate_of(config: RunConfig, profile: ModelProfile, stream: Stream) -> float:
+    """Return the rate that keeps every worker of *config* busy all the time [req/s]."""
     requests = to_requests(stream.rows, stream.block_tokens)
     mean = MeanRequest.of(requests, stream.block_tokens)
     return busy_rate(mean, profile.prefill_time(), config.cluster.initial_composition())
 
 
-def _measurement(config: RunConfig) -> Measurement:
+def measurement_of(config: RunConfig) -> Measurement:
+    """Return how trials of *config* are measured: all lengths in one bucket."""
     return Measurement.of(config.records, ())
