@@ -126,7 +126,7 @@ def _workers(report: RunReport) -> Table:
 def _reconfigs(reconfigs: Sequence[dict[str, Any]]) -> Table:
     shown = reconfigs[-LISTED_MOVES:]
     rows = [
-        [_s(row["t_s"]), row["move"], *(_s(row[f"{name}_s"]) for name in STAGES), row["outcome"]]
+        [_s(row["t_s"]), row["move"], *(_stage(row[f"{name}_s"]) for name in STAGES), row["outcome"]]
         for row in shown
     ]
     counted = f"Transitions ({len(reconfigs):,})"
@@ -179,6 +179,11 @@ def _elsewhere(runs_dir: Path) -> str:
 
 def _s(seconds: float | None) -> str:
     return NO_DATA if seconds is None else f"{seconds:.3f} s"
+
+
+def _stage(seconds: float | None) -> str:
+    """Return a stage's length; a switch takes milliseconds, a drain may take minutes."""
+    return _s(seconds) if seconds is None or seconds >= 1.0 else f"{1e3 * seconds:.1f} ms"
 
 
 def _share(share: float | None) -> str:
