@@ -191,6 +191,7 @@ RULES: dict[tuple[Stage, type[AnyFact]], Rule] = {
     (Stage.DRAIN, RankLost): _reopened,
     (Stage.PARK, RankLost): _reopened,
     (Stage.DRAIN, StepFailed): _reopened,
+    (Stage.PARK, StepFailed): _reopened,
     (Stage.ADOPT, EpochAdopted): _acknowledged,
     (Stage.ADOPT, WorkerFormed): _formed,
     (Stage.ADOPT, RankLost): _failed,
