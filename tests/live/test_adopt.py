@@ -5,10 +5,11 @@ import signal
 from collections.abc import Iterator
 from random import Random
 
+import numpy as np
 import pytest
 
 from tests.support.greedy import differs_from_hf
-from tests.support.live_driver import BLOCK_TOKENS, Driver, a_cluster, a_plan, running
+from tests.support.live_driver import BLOCK_TOKENS, TOLERANCE, Driver, a_cluster, a_plan, running
 from tests.support.rank_processes import freeze, resident_bytes, threads_of
 from vertumnus.domain.cluster import CpGroup, Lattice
 from vertumnus.domain.errors import ProtocolError
@@ -26,7 +27,11 @@ LATTICE = Lattice(4, (1, 2, 4), 4)
 def check_output(
     driver: Driver, worker: CpGroup, request: RequestId, reused: tuple[SlotId, ...] = ()
 ) -> None:
-    """Serve a request and compare with the greedy output of a model that nobody moved."""
+    """Serve a request and compare with the greedy output of a model that nobody moved.
+
+    With *reused* blocks the final state is also compared with that of the prompt computed as a whole.
+    """
+    assert not reused or driver.departure(worker, request, reused) < TOLERANCE
     output = driver.generate(worker, request, 4, reused)
     assert differs_from_hf(output, driver.prompts[request]) is None
 
@@ -148,9 +153,13 @@ class Mover:
         return slots[: next(strangers, len(slots))][:6]
 
     def finish(self, step: StepJob) -> None:
-        """Decode a step's prompt, and compare with the model that nobody moved."""
+        """Decode a step's prompt; compare with itself computed as a whole, and with HF's model."""
         self.driver.finish_step(step)
         (work,) = step.works
+        state = self.driver.final_state(step)
+        anew = self.driver.step(step.worker, work.request_id)
+        self.driver.finish_step(anew)
+        assert np.abs(state - self.driver.final_state(anew)).max() < TOLERANCE
         output = self.driver.finish(self.driver.hand_off(step, 3))
         assert differs_from_hf(output, self.driver.prompts[work.request_id]) is None
         self.prefixes.append(step)

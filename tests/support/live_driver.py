@@ -31,6 +31,9 @@ MODEL = MODEL_PRESETS["nano"]
 SEED = 7
 BLOCK_TOKENS = 16
 BLOCKS_PER_RANK = 128
+TOLERANCE = 2e-5
+"""Two ways of computing one hidden state differ by less; a wrong block shows by more than `SHOWS`."""
+SHOWS = 1e-2
 PAIR, LEFT, RIGHT = CpGroup(0, 2), CpGroup(2, 1), CpGroup(3, 1)
 """The workers of `a_cluster`: one of degree 2, two of degree 1."""
 
@@ -102,6 +105,22 @@ class Driver:
         job = StepJob(self.new_job(), worker, epoch, (work,))
         self.engine.submit(job)
         return job
+
+    def final_state(self, step: StepJob) -> np.ndarray:
+        """Return the final hidden state of a finished step's only prompt, before its slots are reused."""
+        (work,) = step.works
+        request, state = self.engine._final_hidden[work.slots[-1]]
+        assert request == work.request_id
+        return np.frombuffer(state, dtype="<f4")
+
+    def departure(self, worker: CpGroup, request: RequestId, reused: tuple[SlotId, ...]) -> float:
+        """Return how far a prompt's final state behind *reused* blocks is from that without, at most."""
+        states = []
+        for slots in (reused, ()):
+            step = self.step(worker, request, reused=slots)
+            self.finish_step(step)
+            states.append(self.final_state(step))
+        return float(np.abs(states[0] - states[1]).max())
 
     def begin_adopt(self, *workers: CpGroup) -> list[AdoptJob]:
         """Submit the jobs that tell the ranks of *workers* a new epoch."""
