@@ -99,7 +99,7 @@ def conclude(plan: LivePlan, points: Sequence[Point], rounds: Sequence[Round]) -
     cpu = _fit(points, [min(timing.cpu_per_rank_s for timing in of_point) for of_point in timings])
     tails = [fastest_tail(of_length) for of_length in zip(*(one.tails for one in rounds), strict=True)]
     busy_share = min((one.busy_share for one in rounds if one.busy_share is not None), default=None)
-    profile = _profile(plan, fit, cpu, tails, _provenance(fit, len(points), len(rounds), busy_share))
+    profile = _profile(plan, fit, cpu, tails, _provenance(plan, fit, len(points), len(rounds), busy_share))
     return Calibration(
         profile=profile,
         fit=fit,
@@ -125,7 +125,7 @@ def _profile(
         model=plan.model.name,
         hardware=hardware_of(plan),
         provenance=provenance,
-        degrees=tuple(sorted({worker.degree for worker in plan.workers})),
+        degrees=plan.lattice.degrees,  # one that no worker has yet is predicted by g*log2(C)
         prefill=fit.coefficients,
         kv_bytes_per_token=plan.model.kv_bytes_per_token,
         dtype=plan.model.dtype,
@@ -136,9 +136,13 @@ def _profile(
     )
 
 
-def _provenance(fit: Fit, points: int, rounds: int, busy_share: float | None) -> str:
+def _provenance(plan: LivePlan, fit: Fit, points: int, rounds: int, busy_share: float | None) -> str:
+    unmeasured = sorted(set(plan.lattice.degrees) - {worker.degree for worker in plan.workers})
+    guessed = (
+        f"; no worker had degree {', '.join(map(str, unmeasured))}, predicted by log2 C" if unmeasured else ""
+    )
     others = "" if busy_share is None else f"; others used {busy_share:.0%} of the cores in the quietest"
     return (
         f"measured on this machine at the start of the run: {points} points, fastest of {rounds} rounds; "
-        f"fit error {fit.mean_error:.1%} mean, {fit.p90_error:.1%} P90{others}"
+        f"fit error {fit.mean_error:.1%} mean, {fit.p90_error:.1%} P90{others}{guessed}"
     )
