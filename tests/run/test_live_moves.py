@@ -1,0 +1,97 @@
+"""The whole live stack under splits and merges: every output as in the undisturbed run."""
+
+import pytest
+
+from tests.support.builders import a_profile
+from vertumnus.commandline.hydra_configs import composed, hydra_configs, plain_tree
+from vertumnus.config import RunConfig, to_run_config
+from vertumnus.domain.cluster import CpGroup
+from vertumnus.domain.codec import Body
+from vertumnus.domain.facts import OperatorActed, RequestEnded, StepStarted, TransferFinished
+from vertumnus.domain.orders import CloseTransition
+from vertumnus.live.config import LiveConfig
+from vertumnus.run.pool import build_pool
+from vertumnus.run.stream import load_stream
+from vertumnus.serving.loop import Loop
+from vertumnus.trace.arrivals import with_arrivals
+from vertumnus.trace.prompts import live_prompts
+
+pytestmark = pytest.mark.live
+
+MOVES = (
+    (0.5, "merge", (CpGroup(2, 1), CpGroup(3, 1))),
+    (1.0, "merge", (CpGroup(0, 2), CpGroup(2, 2))),
+    (1.8, "split", (CpGroup(0, 4),)),
+    (2.4, "split", (CpGroup(2, 2),)),
+)
+
+
+def a_config() -> RunConfig:
+    """Forty requests of the tool-agent trace for four nano ranks, 12 a second."""
+    words = (
+        "+experiment=tool_agent",
+        "model=nano",
+        "workload.requests=40",
+        "arrival.rate=12",
+        "arrival.load=null",
+    )
+    with hydra_configs():
+        return to_run_config(plain_tree(composed((*words, "cluster.degrees=[1,2,4]", "arrival.rate=12"))))
+
+
+def serve(config: RunConfig, moves) -> tuple[dict[int, tuple[int, ...]], list[Body]]:
+    """Serve the config's requests on live ranks, asking for *moves*; return outputs and the log's bodies."""
+    from vertumnus.live.engine import LiveEngine
+    from vertumnus.live.plan import make_plan
+
+    assert isinstance(config.backend, LiveConfig) and config.model is not None
+    stream = load_stream(config)
+    rows = with_arrivals(stream.rows, config.arrival, config.seed)
+    prompts = list(
+        live_prompts(
+            rows,
+            vocab_size=config.model.vocab_size,
+            block_tokens=stream.block_tokens,
+            seed=0,
+            token_scale=config.workload.token_scale,
+        )
+    )
+    tokens = {prompt.request.request_id: prompt.tokens for prompt in prompts}
+    outputs: dict[int, tuple[int, ...]] = {}
+
+    def keep(request_id: int, made: tuple[int, ...]) -> None:
+        outputs[request_id] = outputs.get(request_id, ()) + made
+
+    plan = make_plan(config.model, config.backend, config.cluster, stream.block_tokens, config.seed)
+    engine = LiveEngine(plan, tokens.__getitem__, keep)
+    pool = build_pool(config, a_profile(), stream.block_tokens)
+    bodies: list[Body] = []
+    try:
+        engine.start()
+        engine.start_clock()
+        for number, (at_s, kind, groups) in enumerate(moves):
+            at_ns = round(at_s * 1e9)
+            engine.schedule(OperatorActed(at_ns, number, "test", kind, groups), at_ns)
+        loop = Loop(engine, pool.fleet, pool.control, lambda source, body: bodies.append(body))
+        loop.serve(prompt.request for prompt in prompts)
+    finally:
+        engine.close()
+    assert pool.books().problems == ()
+    return outputs, bodies
+
+
+def test_outputs_are_those_of_the_undisturbed_run() -> None:
+    """Four moves through degrees 1, 2 and 4 under load change no token and lose no request."""
+    config = a_config()
+    moved, bodies = serve(config, MOVES)
+    still, _ = serve(config, ())
+    assert moved == still and len(moved) == 40
+    ends = [body for body in bodies if isinstance(body, RequestEnded)]
+    assert {end.status for end in ends} == {"finished"}
+    closed = [body for body in bodies if isinstance(body, CloseTransition)]
+    assert [order.outcome for order in closed] == ["committed"] * 4
+    degrees = {body.worker.degree for body in bodies if isinstance(body, StepStarted)}
+    assert degrees == {1, 2, 4}
+    hits = [i.cached_tokens for b in bodies if isinstance(b, StepStarted) and b.epoch for i in b.items]
+    assert any(hits), "no prefix survived a move"
+    assert all(body.owners for body in bodies if isinstance(body, TransferFinished))
