@@ -18,7 +18,7 @@ from vertumnus.serving.loop import Loop
 from vertumnus.serving.replay import Difference, replay_facts, replay_inputs
 from vertumnus.sim.durations import Durations
 from vertumnus.sim.engine import SimEngine
-from vertumnus.workers.fleet import Fleet
+from vertumnus.workers.fleet import Effects, Fleet
 
 MIX = [(n % 3, n % 6, 1 + n % 9) for n in range(40)]
 
@@ -153,7 +153,7 @@ class Losing(Fleet):
 
     def carry_out(self, order, now):
         del order, now
-        return self._effects()
+        return Effects([], [])
 
 
 def test_timers_do_not_hide_a_lost_request() -> None:

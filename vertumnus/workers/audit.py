@@ -1,0 +1,75 @@
+"""The fleet's audit: GPUs, blocks, pins and hand-offs, counted anew from what the requests hold."""
+
+from collections.abc import Collection
+from typing import NamedTuple
+
+from vertumnus.domain.cluster import covers
+from vertumnus.domain.errors import InvariantError
+from vertumnus.domain.units import BlockKey
+from vertumnus.workers.copies import Copy
+from vertumnus.workers.fleet_state import FleetState
+from vertumnus.workers.worker import Occupancy, Worker
+
+
+class FleetBooks(NamedTuple):
+    """The fleet's closing balance; all zero, and nothing open, when every request has ended."""
+
+    open_requests: int
+    pinned_blocks: int
+    blocks_in_use: int
+    blocks_held: int
+    decode_slots: int
+
+
+def balance(state: FleetState, decode_slots: int) -> FleetBooks:
+    """Return the balance over all workers, with *decode_slots* in use."""
+    caches = [worker.cache for worker in state.workers.values()]
+    return FleetBooks(
+        open_requests=len(state.requests),
+        pinned_blocks=sum(cache.pinned for cache in caches),
+        blocks_in_use=sum(cache.used for cache in caches),
+        blocks_held=sum(cache.resident for cache in caches),
+        decode_slots=decode_slots,
+    )
+
+
+def check_workers(state: FleetState, copies: Collection[Copy]) -> None:
+    """Raise InvariantError unless the workers are the G ranks and the books of each balance.
+
+    *copies* are the transfers under way.
+    """
+    idle = [worker.group for worker in state.workers.values() if not worker.in_service]
+    serving = [worker.group for worker in state.workers.values() if worker.in_service]
+    if not covers(serving, (rank for group in idle for rank in group.ranks), state.config.gpus):
+        raise InvariantError("workers in service and ranks out of service are not the G ranks")
+    for worker in state.workers.values():
+        worker.check()
+        here = [o for o in state.occupied.values() if o.worker == worker.group and o.holds_blocks]
+        _check_slots(worker, here, copies)
+        _check_handoffs(worker, here)
+        _check_pins(worker, here, copies)
+
+
+def _check_slots(worker: Worker, here: list[Occupancy], copies: Collection[Copy]) -> None:
+    arriving = sum(len(copy.slots) for copy in copies if copy.destination is worker)
+    private = sum(len(occupancy.private) for occupancy in here)
+    if worker.cache.used != worker.cache.resident + private + arriving:
+        raise InvariantError(f"worker {worker.group}: {worker.cache.used} slots used, not all accounted for")
+
+
+def _check_handoffs(worker: Worker, here: list[Occupancy]) -> None:
+    blocks = sum(len(occupancy.slots) for occupancy in here if occupancy.is_handing_off)
+    if blocks != worker.handoff_blocks:
+        raise InvariantError(
+            f"worker {worker.group}: hand-offs hold {blocks} blocks, counted {worker.handoff_blocks}"
+        )
+
+
+def _check_pins(worker: Worker, here: list[Occupancy], copies: Collection[Copy]) -> None:
+    pinned: set[BlockKey] = {key for occupancy in here for key in occupancy.path}
+    for copy in copies:
+        pinned.update(key for owner, keys in copy.pinned if owner is worker for key in keys)
+    if len(pinned) != worker.cache.pinned:
+        raise InvariantError(
+            f"worker {worker.group}: {worker.cache.pinned} blocks pinned, {len(pinned)} in use"
+        )
