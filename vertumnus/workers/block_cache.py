@@ -54,6 +54,8 @@ class BlockCache:
         self._group = group
         self._clock = clock or UseClock()
         self.blocks_per_rank = blocks_per_rank
+        self.capacity = group.degree * blocks_per_rank
+        """Slots of all ranks together [blocks]."""
         self._resident: dict[BlockKey, ResidentBlock] = {}
         self._idle: OrderedDict[BlockKey, None] = OrderedDict()
         self._free: list[list[SlotId]] = [
@@ -62,11 +64,6 @@ class BlockCache:
         ]
         self._free_count = self.capacity
         self._installs = 0
-
-    @property
-    def capacity(self) -> int:
-        """Slots of all ranks together [blocks]."""
-        return self._group.degree * self.blocks_per_rank
 
     @property
     def used(self) -> int:
