@@ -13,7 +13,6 @@ from vertumnus.live.config import LiveConfig
 from vertumnus.run.pool import build_pool
 from vertumnus.run.stream import load_stream
 from vertumnus.serving.loop import Loop
-from vertumnus.trace.arrivals import with_arrivals
 from vertumnus.trace.prompts import live_prompts
 
 pytestmark = pytest.mark.live
@@ -27,16 +26,10 @@ MOVES = (
 
 
 def a_config() -> RunConfig:
-    """Forty requests of the tool-agent trace for four nano ranks, 12 a second."""
-    words = (
-        "+experiment=tool_agent",
-        "model=nano",
-        "workload.requests=40",
-        "arrival.rate=12",
-        "arrival.load=null",
-    )
+    """Forty requests of the tool-agent trace for four nano ranks that may form every degree."""
+    words = ("+experiment=tool_agent", "model=nano", "workload.requests=40", "cluster.degrees=[1,2,4]")
     with hydra_configs():
-        return to_run_config(plain_tree(composed((*words, "cluster.degrees=[1,2,4]", "arrival.rate=12"))))
+        return to_run_config(plain_tree(composed(words)))
 
 
 def serve(config: RunConfig, moves) -> tuple[dict[int, tuple[int, ...]], list[Body]]:
@@ -46,7 +39,7 @@ def serve(config: RunConfig, moves) -> tuple[dict[int, tuple[int, ...]], list[Bo
 
     assert isinstance(config.backend, LiveConfig) and config.model is not None
     stream = load_stream(config)
-    rows = with_arrivals(stream.rows, config.arrival, config.seed)
+    rows = [row._replace(arrival_ns=place * 80_000_000) for place, row in enumerate(stream.rows)]
     prompts = list(
         live_prompts(
             rows,
