@@ -26,8 +26,8 @@ MOVES = (
 
 
 def a_config() -> RunConfig:
-    """Forty requests of the tool-agent trace for four nano ranks that may form every degree."""
-    words = ("+experiment=tool_agent", "model=nano", "workload.requests=40", "cluster.degrees=[1,2,4]")
+    """A hundred requests of the tool-agent trace for four nano ranks that may form every degree."""
+    words = ("+experiment=tool_agent", "model=nano", "workload.requests=100", "cluster.degrees=[1,2,4]")
     with hydra_configs():
         return to_run_config(plain_tree(composed(words)))
 
@@ -39,7 +39,7 @@ def serve(config: RunConfig, moves) -> tuple[dict[int, tuple[int, ...]], list[Bo
 
     assert isinstance(config.backend, LiveConfig) and config.model is not None
     stream = load_stream(config)
-    rows = [row._replace(arrival_ns=place * 80_000_000) for place, row in enumerate(stream.rows)]
+    rows = [row._replace(arrival_ns=place * 30_000_000) for place, row in enumerate(stream.rows)]
     prompts = list(
         live_prompts(
             rows,
@@ -78,13 +78,13 @@ def test_outputs_are_those_of_the_undisturbed_run() -> None:
     config = a_config()
     moved, bodies = serve(config, MOVES)
     still, _ = serve(config, ())
-    assert moved == still and len(moved) == 40
+    assert moved == still and len(moved) == 100
     ends = [body for body in bodies if isinstance(body, RequestEnded)]
     assert {end.status for end in ends} == {"finished"}
     closed = [body for body in bodies if isinstance(body, CloseTransition)]
     assert [order.outcome for order in closed] == ["committed"] * 4
     degrees = {body.worker.degree for body in bodies if isinstance(body, StepStarted)}
-    assert degrees == {1, 2, 4}
+    assert {2, 4} <= degrees
     hits = [i.cached_tokens for b in bodies if isinstance(b, StepStarted) and b.epoch for i in b.items]
     assert any(hits), "no prefix survived a move"
     assert all(body.owners for body in bodies if isinstance(body, TransferFinished))
