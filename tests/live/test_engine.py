@@ -209,14 +209,18 @@ def test_ctrl_c_is_the_coordinators_alone(shared: Driver) -> None:
 
 
 def test_calibration_measures_every_degree(shared: Driver, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A profile of this machine comes out, with positive times, and the engine is as it was."""
+    """A profile of this machine comes out, with positive times, and the engine is as it was.
+
+    Degree 4 of the lattice, at which nobody works, is predicted, and the profile says so.
+    """
     monkeypatch.setattr(calibration, "ENOUGH_S", 0.0)
     points = CalibrationConfig(points=((16, 0), (200, 0), (100, 57)), repeats=1)
     plan = shared.engine.plan
     monkeypatch.setattr(shared.engine, "plan", replace(plan, live=replace(plan.live, calibration=points)))
     prompts = shared.engine.prompts
     found = calibrate(shared.engine)
-    assert found.profile.degrees == (1, 2)
+    assert found.profile.degrees == (1, 2, 4)
+    assert "no worker had degree 4, predicted by log2 C" in found.profile.provenance
     assert found.profile.kv_bytes_per_token == 2 * 2 * 2 * 32 * 4
     assert found.profile.decode_step_s > 0
     assert found.profile.prefill_time().predict(2, 200, 0) > 0
