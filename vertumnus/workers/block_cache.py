@@ -21,6 +21,7 @@ from vertumnus.domain.cluster import CpGroup
 from vertumnus.domain.errors import InvariantError
 from vertumnus.domain.facts import Evicted
 from vertumnus.domain.units import BlockKey, Rank, SlotId
+from vertumnus.workers.free_slots import FreeSlots
 
 
 class UseClock(Struct, gc=False):
@@ -58,10 +59,7 @@ class BlockCache:
         """Slots of all ranks together [blocks]."""
         self._resident: dict[BlockKey, ResidentBlock] = {}
         self._idle: OrderedDict[BlockKey, None] = OrderedDict()
-        self._free: list[list[SlotId]] = [
-            list(range((rank + 1) * blocks_per_rank - 1, rank * blocks_per_rank - 1, -1))
-            for rank in group.ranks
-        ]
+        self._free = [FreeSlots(rank, blocks_per_rank) for rank in group.ranks]
         self._free_count = self.capacity
         self._installs = 0
 
@@ -167,7 +165,7 @@ class BlockCache:
     def release(self, slots: Iterable[SlotId]) -> None:
         """Give back reserved slots that hold no resident block."""
         for slot in slots:
-            self._free[self._place(self._rank(slot))].append(slot)
+            self._free[self._place(self._rank(slot))].returned.append(slot)
             self._free_count += 1
 
     @classmethod
@@ -181,7 +179,7 @@ class BlockCache:
         """
         cache = cls(group, sources[0].blocks_per_rank, sources[0]._clock)
         cache._free = [
-            list(source._free[source._place(rank)])
+            source._free[source._place(rank)]  # the source ends here: its list may be taken over
             for rank in group.ranks
             for source in sources
             if rank in source._group.ranks
@@ -208,7 +206,7 @@ class BlockCache:
             return
         mine.last_use = max(mine.last_use, block.last_use)
         rank = self._rank(block.slot)
-        self._free[self._place(rank)].append(block.slot)
+        self._free[self._place(rank)].returned.append(block.slot)
         doubles.setdefault(rank, []).append(key)
 
     def check(self, parents: dict[BlockKey, BlockKey | None] | None = None) -> None:
@@ -244,13 +242,14 @@ class BlockCache:
             key, _none = self._idle.popitem(last=False)
             slot = self._resident.pop(key).slot
             rank = slot // self.blocks_per_rank
-            self._free[rank - self._group.first_rank].append(slot)
+            self._free[rank - self._group.first_rank].returned.append(slot)
             by_rank.setdefault(rank, []).append(key)
         self._free_count += blocks
         return tuple(Evicted(rank, tuple(keys)) for rank, keys in sorted(by_rank.items()))
 
     def _take(self, block: int) -> SlotId:
-        free = self._free[block % self._group.degree]
-        if not free:
-            free = max(self._free, key=len)  # the emptiest rank; the lowest of equals
-        return free.pop()
+        slot = self._free[block % self._group.degree].take()
+        if slot is None:
+            slot = max(self._free, key=len).take()  # the emptiest rank; the lowest of equals
+        assert slot is not None, "the caller has counted the free slots"
+        return slot
