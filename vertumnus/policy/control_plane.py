@@ -4,7 +4,7 @@
 the same facts give the same orders, so a log can be replayed against a fresh control plane.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Literal
 
 from msgspec import Struct
@@ -14,6 +14,7 @@ from vertumnus.domain.errors import InvariantError
 from vertumnus.domain.facts import (
     AnyFact,
     EpochAdopted,
+    Evicted,
     OperatorActed,
     RankLost,
     RequestArrived,
@@ -33,14 +34,14 @@ from vertumnus.domain.facts import (
 from vertumnus.domain.link import LinkConfig
 from vertumnus.domain.orders import AnyOrder, Cancel, CloseTransition, Prefill, Reject, SetTimer
 from vertumnus.domain.prefill_time import PrefillTimeModel
-from vertumnus.domain.request import Request, blocks_for
+from vertumnus.domain.request import Request
 from vertumnus.domain.units import Blocks, JobId, Nanoseconds, RequestId, Tokens, to_ns
-from vertumnus.policy.candidates import WorkerState, eligible
+from vertumnus.policy.candidates import WorkerState
 from vertumnus.policy.composer import WINDOW, Books, compose
-from vertumnus.policy.config import CacheConfig, PaperPolicy, PolicyConfig
+from vertumnus.policy.config import CacheConfig, PolicyConfig
 from vertumnus.policy.ledger import Ledger
-from vertumnus.policy.offers import Pricer
-from vertumnus.policy.placement import Decision, Offer, cheapest, cost_rule
+from vertumnus.policy.placement import Decision, Offer
+from vertumnus.policy.placer import Placer
 from vertumnus.policy.pool import PoolState
 from vertumnus.policy.prefix.index import Match, PrefixIndex
 from vertumnus.policy.prefix.reconcile import Reconciler
@@ -93,19 +94,13 @@ class ControlPlane:
         self._composer = compose(
             books, lattice, prefill_time, controller or ManualController(), kappa or {}, token_scale
         )
+        self._placer = Placer(policy, self.pool, self.ledger, prefill_time, block_tokens, observe)
         self._waiting = Waiting()
         self._prefill_time = prefill_time
-        self._block_tokens = block_tokens
         self._max_attempts = max_attempts
         self._scan_interval = to_ns(cache.scan_interval_s)
-        published = policy if isinstance(policy, PaperPolicy) else PaperPolicy()
-        self._costs = cost_rule(policy)
-        self._is_published = isinstance(policy, PaperPolicy)
-        self._published_costs = cost_rule(published)
-        self._pricer = Pricer(prefill_time, self.ledger, block_tokens, published.queue_estimate)
         self._open: dict[RequestId, Placed] = {}
         self._running: dict[JobId, tuple[RequestId, ...]] = {}
-        self._observe = observe
         self._handlers: dict[type[AnyFact], Callable[[Any], list[AnyOrder]]] = {
             RequestArrived: self._arrived,
             RequestCancelled: self._cancelled,
@@ -147,7 +142,7 @@ class ControlPlane:
         request = fact.request
         placed = self._open[request.request_id] = Placed(request)
         match = self.index.match(request.block_keys or ())
-        decision = self._decide(placed, match, fact.at)
+        decision = self._placer.decide(request, 0, match.held, fact.at)
         if decision.offers and match.known:
             self._count_missed(request, match, decision)
         return self._orders(placed, match, decision)
@@ -169,8 +164,9 @@ class ControlPlane:
         return orders
 
     def _place_again(self, placed: Placed, now: Nanoseconds) -> list[AnyOrder]:
-        match = self.index.match(placed.request.block_keys or ())
-        return self._orders(placed, match, self._decide(placed, match, now))
+        request = placed.request
+        match = self.index.match(request.block_keys or ())
+        return self._orders(placed, match, self._placer.decide(request, placed.attempt, match.held, now))
 
     def _place_waiting(self, now: Nanoseconds) -> list[AnyOrder]:
         return [
@@ -185,27 +181,10 @@ class ControlPlane:
         del self._open[fact.request_id]
         return []
 
-    def _decide(self, placed: Placed, match: Match, now: Nanoseconds) -> Decision:
-        request = placed.request
-        needed = blocks_for(request.input_tokens, self._block_tokens)
-        candidates, excluded = eligible(self.pool.workers.values(), needed)
-        offers = self._pricer.offers(request, match.held, candidates, now)
-        costs = self._costs(request, offers) if offers else []
-        chosen = cheapest(offers, costs)
-        decision = Decision(now, request.request_id, placed.attempt, offers, tuple(costs), excluded, chosen)
-        if self._observe is not None:
-            self._observe(decision)
-        return decision
-
     def _orders(self, placed: Placed, match: Match, decision: Decision) -> list[AnyOrder]:
         request = placed.request
         if decision.chosen is None:
-            if self._composer.is_changing:
-                self._waiting.add(request.request_id)  # what the transition makes may hold it
-                return []
-            why = "; ".join(f"worker {worker}: {reason}" for worker, reason in decision.excluded)
-            status: Literal["failed", "rejected"] = "failed" if placed.attempt else "rejected"
-            return [Reject(request.request_id, status, f"no worker can serve it ({why})")]
+            return self._without_worker(placed, decision)
         offer = decision.offers[decision.chosen]
         self.ledger.reserve(request.request_id, offer.worker, offer.service_ns)
         self._count_routed(placed, offer)
@@ -223,6 +202,15 @@ class ControlPlane:
         )
         return [prefill] if fetch is None or fetch.order is None else [fetch.order, prefill]
 
+    def _without_worker(self, placed: Placed, decision: Decision) -> list[AnyOrder]:
+        request_id = placed.request.request_id
+        if self._composer.is_changing:
+            self._waiting.add(request_id)  # what the transition makes may hold it
+            return []
+        why = "; ".join(f"worker {worker}: {reason}" for worker, reason in decision.excluded)
+        status: Literal["failed", "rejected"] = "failed" if placed.attempt else "rejected"
+        return [Reject(request_id, status, f"no worker can serve it ({why})")]
+
     def _count_routed(self, placed: Placed, offer: Offer) -> None:
         controller = self._composer.controller
         if controller is not None and not placed.is_routed:  # D(k) keeps the first placement's value (D4)
@@ -231,20 +219,10 @@ class ControlPlane:
             controller.note_routed(offer.worker.degree, uncached, offer.cached_tokens, offer.service_ns)
 
     def _count_missed(self, request: Request, match: Match, decision: Decision) -> None:
-        degree = self._preferred_degree(request, decision)
+        degree = self._placer.preferred_degree(request, decision)
         held = max(match.held[state.place] for state in self.pool.at_degree(degree))
         if held < match.known:
             self.statistics.count_missed(request, match.known, held, degree)
-
-    def _preferred_degree(self, request: Request, decision: Decision) -> int:
-        """Return the degree that the published cost prefers without the load term (sec. 7.1)."""
-        offers = decision.offers
-        costs = decision.costs if self._is_published else self._published_costs(request, offers)
-        unloaded = [
-            cost - offer.queue_ns for cost, offer in zip(costs, offers, strict=True) if cost is not None
-        ]
-        place = cheapest(offers, unloaded)
-        return offers[place or 0].worker.degree
 
     # ---- steps ----------------------------------------------------------------------------------
 
@@ -263,8 +241,7 @@ class ControlPlane:
                 self.statistics.count_reuse(placed.request, degree, item.cached_tokens)
         self._running[fact.step_id] = tuple(item.request_id for item in fact.items)
         self.ledger.start(fact.worker, sum(shares), fact.at)
-        for rank, keys in fact.evicted:
-            self.statistics.note_unheld(self.index.evict(rank, keys))
+        self._note_evicted(fact.evicted)
         return []
 
     def _step_finished(self, fact: StepFinished) -> list[AnyOrder]:
@@ -287,11 +264,14 @@ class ControlPlane:
         self._take_out(self.pool.workers[fact.worker], f"a step failed: {fact.reason}")
         return self._change_composition(fact)
 
+    def _note_evicted(self, evicted: Iterable[Evicted]) -> None:
+        for rank, keys in evicted:
+            self.statistics.note_unheld(self.index.evict(rank, keys))
+
     # ---- transfers ------------------------------------------------------------------------------
 
     def _transfer_started(self, fact: TransferStarted) -> list[AnyOrder]:
-        for rank, keys in fact.evicted:
-            self.statistics.note_unheld(self.index.evict(rank, keys))
+        self._note_evicted(fact.evicted)
         return []
 
     def _transfer_finished(self, fact: TransferFinished) -> list[AnyOrder]:
@@ -315,8 +295,7 @@ class ControlPlane:
             self.statistics.note_unheld(self.index.forget(worker.group.mask))
 
     def _worker_formed(self, fact: WorkerFormed) -> list[AnyOrder]:
-        for rank, keys in fact.evicted:
-            self.statistics.note_unheld(self.index.evict(rank, keys))
+        self._note_evicted(fact.evicted)
         return self._change_composition(fact)
 
     def _change_composition(self, fact: AnyFact) -> list[AnyOrder]:

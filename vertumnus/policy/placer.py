@@ -1,0 +1,58 @@
+"""One request, one decision: candidates, their offers, their costs, the least of them (sec. 5.2-5.3)."""
+
+from collections.abc import Callable, Sequence
+
+from vertumnus.domain.prefill_time import PrefillTimeModel
+from vertumnus.domain.request import Request, blocks_for
+from vertumnus.domain.units import Blocks, Nanoseconds, Tokens
+from vertumnus.policy.candidates import eligible
+from vertumnus.policy.config import PaperPolicy, PolicyConfig
+from vertumnus.policy.ledger import Ledger
+from vertumnus.policy.offers import Pricer
+from vertumnus.policy.placement import Decision, cheapest, cost_rule
+from vertumnus.policy.pool import PoolState
+
+
+class Placer:
+    """Applies a policy to the pool as it is; changes nothing in it."""
+
+    def __init__(
+        self,
+        policy: PolicyConfig,
+        pool: PoolState,
+        ledger: Ledger,
+        prefill_time: PrefillTimeModel,
+        block_tokens: Tokens,
+        observe: Callable[[Decision], None] | None,
+    ) -> None:
+        """Place by *policy*; *observe* is shown every decision."""
+        published = policy if isinstance(policy, PaperPolicy) else PaperPolicy()
+        self._pool = pool
+        self._block_tokens = block_tokens
+        self._observe = observe
+        self._pricer = Pricer(prefill_time, ledger, block_tokens, published.queue_estimate)
+        self._costs = cost_rule(policy)
+        self._is_published = isinstance(policy, PaperPolicy)
+        self._published_costs = cost_rule(published)
+
+    def decide(self, request: Request, attempt: int, held: Sequence[Blocks], now: Nanoseconds) -> Decision:
+        """Choose a worker; *held* are the prompt's leading blocks at each, by the worker's place."""
+        needed = blocks_for(request.input_tokens, self._block_tokens)
+        candidates, excluded = eligible(self._pool.workers.values(), needed)
+        offers = self._pricer.offers(request, held, candidates, now)
+        costs = self._costs(request, offers) if offers else []
+        chosen = cheapest(offers, costs)
+        decision = Decision(now, request.request_id, attempt, offers, tuple(costs), excluded, chosen)
+        if self._observe is not None:
+            self._observe(decision)
+        return decision
+
+    def preferred_degree(self, request: Request, decision: Decision) -> int:
+        """Return the degree that the published cost prefers without the load term (sec. 7.1)."""
+        offers = decision.offers
+        costs = decision.costs if self._is_published else self._published_costs(request, offers)
+        unloaded = [
+            cost - offer.queue_ns for cost, offer in zip(costs, offers, strict=True) if cost is not None
+        ]
+        place = cheapest(offers, unloaded)
+        return offers[place or 0].worker.degree
