@@ -10,6 +10,7 @@ GROUPS = (
     "model",
     "cluster",
     "policy",
+    "controller",
     "backend",
     "profile",
     "arrival",

@@ -7,7 +7,7 @@ from msgspec import Struct
 from vertumnus.domain.profile import ModelProfile
 from vertumnus.live.config import LiveConfig, ModelConfig
 from vertumnus.policy.config import CacheConfig, PolicyConfig
-from vertumnus.policy.reconfig.config import ControllerConfig
+from vertumnus.policy.reconfig.config import ControllerConfig, ManualController
 from vertumnus.records.config import RecordsConfig
 from vertumnus.sim.config import SimConfig
 from vertumnus.trace.config import ArrivalConfig, SloConfig, WorkloadConfig
@@ -39,12 +39,12 @@ class RunConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """What they were promised."""
     policy: PolicyConfig
     """Who places them."""
-    controller: ControllerConfig
-    """Who changes the composition."""
     cache: CacheConfig
     """How the prefix index ages its statistics."""
     records: RecordsConfig
     """What is measured and kept."""
+    controller: ControllerConfig = ManualController()
+    """Who changes the composition."""
     seed: int = 0
     """Of generators, arrivals, weights and simulated noise, at least 0."""
     runs_dir: str = "runs"
