@@ -107,8 +107,8 @@ def test_interrupt_keeps_what_was_recorded(tmp_path) -> None:
     process = subprocess.Popen(
         [sys.executable, "-m", "vertumnus", *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
-    while not any(tmp_path.glob("*/facts.log")):  # the run has begun
-        assert process.poll() is None
+    while not any(log.stat().st_size > 300_000 for log in tmp_path.glob("*/facts.log")):
+        assert process.poll() is None, "it ended before a few hundred requests did"
     process.send_signal(signal.SIGINT)
     out, _err = process.communicate(timeout=60)
     assert process.returncode == 130
@@ -116,3 +116,17 @@ def test_interrupt_keeps_what_was_recorded(tmp_path) -> None:
     assert listing.status == "interrupted" and listing.verdict == "INVALID"
     assert "interrupted" in out
     assert pq.read_table(listing.run.table("requests")).num_rows > 0
+
+
+def test_interrupt_while_the_run_opens_leaves_a_closed_run(tmp_path) -> None:
+    """A signal as soon as the log is there finds everything in place to close the run."""
+    words = ["+experiment=tool_agent", "backend=sim", f"runs_dir={tmp_path}", "workload.requests=2000"]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "vertumnus", *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    while not any(tmp_path.glob("*/facts.log")):
+        assert process.poll() is None
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert find_run(tmp_path).status == "interrupted"

@@ -26,6 +26,7 @@ from vertumnus.records.recorder import Recorder
 from vertumnus.records.run_dir import RunDir, RunEnd
 from vertumnus.records.run_row import RunStatus
 from vertumnus.run.candidates import candidate_rows
+from vertumnus.run.interrupts import interrupts_held
 from vertumnus.run.pool import Pool, build_pool
 from vertumnus.run.progress import Progress
 from vertumnus.serving.engine import Engine
@@ -64,34 +65,51 @@ def serve_recorded(
     status "interrupted" or "failed". Raises ConfigError when the folder cannot be made, LogWriteError
     or OSError when not even the end can be written; the log then holds what reached the disk.
     """
-    config = session.config
+    opened: _Opened | None = None
+    failure: BaseException | None = None
+    try:
+        with interrupts_held():  # once the folder is there, an interrupt finds everything to close it
+            opened = _open(session)
+        if start_clock is not None:
+            start_clock()
+        opened = opened._replace(started=perf_counter())
+        _serve(session, engine, opened, console)
+    except KeyboardInterrupt as interrupt:
+        failure = interrupt
+    except Exception as error:  # whatever it was, the folder is closed and the error told with it
+        failure = error
+    if opened is None:
+        assert failure is not None
+        raise failure
+    wall_s = perf_counter() - opened.started
+    end = opened.recorder.finish(_status(failure), opened.pool.books(), wall_s, _line(failure))
+    return Recorded(opened.run, end, failure)
+
+
+class _Opened(NamedTuple):
+    """A run's folder and log, and the pool that is told there."""
+
+    run: RunDir
+    recorder: Recorder
+    pool: Pool
+    started: float
+
+
+def _open(session: Session) -> _Opened:
+    config, header = session.config, _header(session)
     start = run_start(str(ULID()), config.name, session.overrides)
     run = RunDir.create(Path(config.runs_dir), start, msgspec.yaml.encode(config).decode())
-    header = _header(session)
     recorder = Recorder(run, header)
     observe = _sampling(header.records, recorder)
     pool = build_pool(config, session.profile, session.block_tokens, observe)
-    if start_clock is not None:
-        start_clock()
-    started = perf_counter()
-    failure = _serve(session, engine, pool, recorder, console)
-    end = recorder.finish(_status(failure), pool.books(), perf_counter() - started, _line(failure))
-    return Recorded(run, end, failure)
+    return _Opened(run, recorder, pool, perf_counter())
 
 
-def _serve(
-    session: Session, engine: Engine, pool: Pool, recorder: Recorder, console: Console
-) -> BaseException | None:
-    loop = Loop(engine, pool.fleet, pool.control, recorder.record)
-    try:
-        _schedule_script(session.config.controller, engine)
-        with Progress(console, session.config.name, len(session.requests)) as progress:
-            loop.serve(iter(session.requests), _narration(loop, recorder, progress))
-    except KeyboardInterrupt as interrupt:
-        return interrupt
-    except Exception as error:  # whatever it was, the folder is closed and the error told with it
-        return error
-    return None
+def _serve(session: Session, engine: Engine, opened: _Opened, console: Console) -> None:
+    loop = Loop(engine, opened.pool.fleet, opened.pool.control, opened.recorder.record)
+    _schedule_script(session.config.controller, engine)
+    with Progress(console, session.config.name, len(session.requests)) as progress:
+        loop.serve(iter(session.requests), _narration(loop, opened.recorder, progress))
 
 
 def _schedule_script(controller: ControllerConfig, engine: Engine) -> None:
