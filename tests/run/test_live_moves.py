@@ -6,13 +6,14 @@ from tests.support.builders import a_profile
 from vertumnus.commandline.hydra_configs import composed, hydra_configs, plain_tree
 from vertumnus.config import RunConfig, to_run_config
 from vertumnus.domain.cluster import CpGroup
-from vertumnus.domain.codec import Body
+from vertumnus.domain.codec import Record
 from vertumnus.domain.facts import OperatorActed, RequestEnded, StepStarted, TransferFinished
 from vertumnus.domain.orders import CloseTransition
 from vertumnus.live.config import LiveConfig
 from vertumnus.run.pool import build_pool
 from vertumnus.run.stream import load_stream
 from vertumnus.serving.loop import Loop
+from vertumnus.serving.replay import replay_facts, replay_inputs
 from vertumnus.trace.prompts import live_prompts
 
 pytestmark = pytest.mark.live
@@ -32,8 +33,8 @@ def a_config() -> RunConfig:
         return to_run_config(plain_tree(composed(words)))
 
 
-def serve(config: RunConfig, moves) -> tuple[dict[int, tuple[int, ...]], list[Body]]:
-    """Serve the config's requests on live ranks, asking for *moves*; return outputs and the log's bodies."""
+def serve(config: RunConfig, moves) -> tuple[dict[int, tuple[int, ...]], list[Record]]:
+    """Serve the config's requests on live ranks, asking for *moves*; return outputs and the log."""
     from vertumnus.live.engine import LiveEngine
     from vertumnus.live.plan import make_plan
 
@@ -58,25 +59,29 @@ def serve(config: RunConfig, moves) -> tuple[dict[int, tuple[int, ...]], list[Bo
     plan = make_plan(config.model, config.backend, config.cluster, stream.block_tokens, config.seed)
     engine = LiveEngine(plan, tokens.__getitem__, keep)
     pool = build_pool(config, a_profile(), stream.block_tokens)
-    bodies: list[Body] = []
+    log: list[Record] = []
     try:
         engine.start()
         engine.start_clock()
         for number, (at_s, kind, groups) in enumerate(moves):
             at_ns = round(at_s * 1e9)
             engine.schedule(OperatorActed(at_ns, number, "test", kind, groups), at_ns)
-        loop = Loop(engine, pool.fleet, pool.control, lambda source, body: bodies.append(body))
+        loop = Loop(engine, pool.fleet, pool.control, lambda source, body: log.append(Record(source, body)))
         loop.serve(prompt.request for prompt in prompts)
     finally:
         engine.close()
     assert pool.books().problems == ()
-    return outputs, bodies
+    again = [build_pool(config, a_profile(), stream.block_tokens) for _ in range(2)]
+    assert replay_facts(log, again[0].control) is None
+    assert replay_inputs(log, again[1].fleet, again[1].control) is None
+    return outputs, log
 
 
 def test_outputs_are_those_of_the_undisturbed_run() -> None:
-    """Four moves through degrees 1, 2 and 4 under load change no token and lose no request."""
+    """Four moves under load change no token and lose no request, and the live log replays exactly."""
     config = a_config()
-    moved, bodies = serve(config, MOVES)
+    moved, log = serve(config, MOVES)
+    bodies = [record.body for record in log]
     still, _ = serve(config, ())
     assert moved == still and len(moved) == 100
     ends = [body for body in bodies if isinstance(body, RequestEnded)]

@@ -1,11 +1,16 @@
 """What a config would run, before it runs: for --dry-run."""
 
+from collections.abc import Sequence
+
+from msgspec import Struct
+
 from vertumnus.config import RunConfig
 from vertumnus.domain.units import to_seconds
 from vertumnus.run.simulated import required_profile, simulated_capacity
 from vertumnus.run.stream import Stream, arriving, load_stream
 from vertumnus.sim.config import SimConfig
-from vertumnus.trace.arrivals import mean_rate
+from vertumnus.trace.arrivals import describe_arrivals, mean_rate
+from vertumnus.trace.rows import TraceRow
 
 
 def plan(config: RunConfig) -> str:
@@ -20,7 +25,7 @@ def plan(config: RunConfig) -> str:
         f"workload   {stream.description}",
         f"requests   {len(stream.rows):,} with {tokens:,} input tokens, blocks of {stream.block_tokens}",
         f"pool       {config.cluster.gpus} prefill ranks: {config.cluster.initial_composition()}",
-        f"policy     {type(config.policy).__struct_config__.tag}",
+        f"policy     {_tag(config.policy)}, controller {_tag(config.controller)}",
     ]
     return "\n".join([*lines, *_load_lines(config, stream)])
 
@@ -33,7 +38,7 @@ def _load_lines(config: RunConfig, stream: Stream) -> list[str]:
     profile = required_profile(config)
     capacity = simulated_capacity(config, profile, stream)
     rows = arriving(config, stream, capacity)
-    lines = [f"backend    sim: simulated with {profile.model} on {profile.hardware}"]
+    lines = [f"backend    sim: simulated with {profile.model} on {profile.hardware}", _arrivals(config, rows)]
     rate = mean_rate(rows)
     if rate is not None:
         lines.append(
@@ -41,3 +46,11 @@ def _load_lines(config: RunConfig, stream: Stream) -> list[str]:
             f"{rate / capacity:.0%} of {capacity:.1f} req/s (every worker busy, unlimited cache)"
         )
     return lines
+
+
+def _arrivals(config: RunConfig, rows: Sequence[TraceRow]) -> str:
+    return f"arrivals   {describe_arrivals(rows, config.arrival)}"
+
+
+def _tag(part: Struct) -> str:
+    return str(type(part).__struct_config__.tag)
