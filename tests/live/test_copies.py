@@ -10,9 +10,9 @@ from tests.support.live_driver import BLOCK_TOKENS, SHOWS, TOLERANCE, Driver, a_
 from tests.support.rank_processes import freeze, wait_for_end
 from vertumnus.domain.cluster import CpGroup
 from vertumnus.domain.errors import ProtocolError
-from vertumnus.domain.facts import RankLost
+from vertumnus.domain.facts import RankLost, TimerFired
 from vertumnus.domain.jobs import CopyDone, JobError, StepDone, StepJob
-from vertumnus.domain.units import Rank, RequestId, SlotId
+from vertumnus.domain.units import Rank, RequestId, SlotId, to_ns
 
 pytestmark = pytest.mark.live
 
@@ -174,6 +174,8 @@ def test_source_killed_while_its_blocks_move() -> None:
         both = moves_to(driver, lost, [2]) + moves_to(driver, kept, [2])
         copy = driver.copy(THIRD, both)
         os.kill(victim, signal.SIGKILL)
+        # the copy may end before the loss is noticed; a timer keeps the engine waiting for that
+        driver.engine.schedule(TimerFired(0, "patience", 0), driver.engine.now() + to_ns(20))
         driver.until(lambda fact: isinstance(fact, RankLost) and fact.rank == 0)
         assert "prefill rank 0" in error_of(driver, copy.job_id)
         late = driver.copy(THIRD, moves_to(driver, lost, [2]))
