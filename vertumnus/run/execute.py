@@ -9,6 +9,7 @@ from rich.console import Console
 
 from vertumnus.config import RunConfig
 from vertumnus.domain.errors import VertumnusError
+from vertumnus.live.plan import require_packages
 from vertumnus.report.run_report import load_report
 from vertumnus.report.store import rebuild_catalog
 from vertumnus.report.summary import console_for, print_summary
@@ -43,6 +44,7 @@ def execute(config: RunConfig, overrides: Sequence[str], console: Console) -> Ou
 def _run(config: RunConfig, overrides: Sequence[str], console: Console) -> Recorded:
     if isinstance(config.backend, SimConfig):
         return simulate(config, config.backend, overrides, console)
+    require_packages()
     from vertumnus.run.live import run_live  # here, so that simulated runs never import torch
 
     return run_live(config, config.backend, overrides, console)
