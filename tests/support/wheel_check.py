@@ -46,7 +46,7 @@ def check_refusal(words: list[str], extra: str, folder: Path) -> None:
 
 def check_live(command: Path, folder: Path) -> None:
     """Run the install with the live engine."""
-    words = ["+experiment=tool_agent", "model=nano", "workload.requests=20", "arrival.rate=20"]
+    words = ["+experiment=tool_agent", "model=nano", "workload.requests=60", "arrival.rate=20"]
     run([str(command), *words], folder, allowed=(0, 3))  # a busy machine may send late: INVALID
 
 

@@ -26,13 +26,16 @@ class Stream(NamedTuple):
 def load_stream(config: RunConfig) -> Stream:
     """Read or generate the workload of *config*.
 
-    Raises ConfigError when it cannot be had, or holds requests that this pool could never serve.
+    Raises ConfigError when it cannot be had, holds requests that this pool could never serve, or cannot
+    arrive as asked.
     """
     loaded = load_rows(config.workload, ArrivalConfig(), config.seed)
     problems = list(_unservable(config, loaded.rows, loaded.block_tokens))
     if problems:
         raise ConfigError(*problems)
-    return Stream(loaded.rows, loaded.skipped, loaded.block_tokens, loaded.description)
+    stream = Stream(loaded.rows, loaded.skipped, loaded.block_tokens, loaded.description)
+    arriving(config, stream, 1.0)  # arrivals that cannot be had are refused here, before anything starts
+    return stream
 
 
 def arriving(config: RunConfig, stream: Stream, capacity: float) -> list[TraceRow]:
