@@ -58,24 +58,24 @@ class Demand:
 
     def is_below(self, key: BlockKey, access: float, missed_ns: float) -> bool:
         """Return whether the block's demand at every degree is below both floors."""
-        return all(
-            self.access(key, degree) < access and self.missed_ns(key, degree) < missed_ns
-            for degree in self._counters.get(key, ())
-        )
+        return self._most(key, access, missed_ns) < 1.0
 
     def scans_to_fade(self, key: BlockKey, access: float, missed_ns: float) -> int:
         """Return after how many decays from now, at least 1, the block is below both floors if left alone."""
-        most = max(
-            (
-                max(self.access(key, degree) / access, self.missed_ns(key, degree) / missed_ns)
-                for degree in self._counters.get(key, ())
-            ),
-            default=0.0,
-        )
+        most, decay = self._most(key, access, missed_ns), self._powers[1]
         scans = 1
-        while most * self._power(scans) >= 1.0:
+        while (most := most * decay) >= 1.0:
             scans += 1
         return scans
+
+    def _most(self, key: BlockKey, access: float, missed_ns: float) -> float:
+        """Return the block's largest demand now, over degrees and both kinds, in units of its floor."""
+        most = 0.0
+        for counter in self._counters.get(key, {}).values():
+            share = max(counter.access / access, counter.missed_ns / missed_ns) * self._aged(counter)
+            if share > most:
+                most = share
+        return most
 
     def forget(self, key: BlockKey) -> None:
         """Drop the block's counters."""
