@@ -1,13 +1,17 @@
 """A worker's load: totals since the start, sampled at even distances."""
 
+from itertools import pairwise
+
 from tests.support.builders import a_request
 from tests.support.recorded import MERGED, WORKERS, a_header, a_life, a_merge, told_in_order
+from vertumnus.domain.cluster import CpGroup
 from vertumnus.domain.codec import FACT, INPUT, ORDER, Record
 from vertumnus.domain.facts import RankLost, RequestEnded, RequestsReturned
 from vertumnus.domain.orders import Prefill
 from vertumnus.domain.units import SECOND
+from vertumnus.records.clock import Clock
 from vertumnus.records.folds import RunFolds
-from vertumnus.records.load import WorkerSample
+from vertumnus.records.load import WorkerLoad, WorkerSample
 
 WORKER = WORKERS[1]
 
@@ -82,3 +86,15 @@ def test_a_lost_worker_is_out_of_service_and_stays_so() -> None:
         (MERGED, "out of service"),
     ]
     assert folds._load.composition().workers == (WORKERS[0],)
+
+
+def test_a_long_run_is_sampled_ever_more_sparsely() -> None:
+    """After each 5,000 instants the distance doubles, so a year of idle time is a few thousand samples."""
+    clock = Clock()
+    load = WorkerLoad([CpGroup(0, 1)], SECOND, clock)
+    load.sample_until(365 * 24 * 3600 * SECOND)
+    times = [sample.t_ns // SECOND for sample in load.samples]
+    assert times[:5_000] == list(range(1, 5_001))
+    steps = [later - earlier for earlier, later in pairwise(times)]
+    assert steps[4_998:5_001] == [1, 2, 2] and steps[9_998:10_001] == [2, 4, 4]
+    assert len(times) < 70_000

@@ -29,6 +29,10 @@ Service: TypeAlias = Literal["serving", "draining", "forming", "out of service",
 """What a worker is there for; ended in its last sample."""
 
 
+SPARSER_AFTER = 5_000
+"""Instants after which samples are twice as far apart, again and again: a run of any length fits memory."""
+
+
 class WorkerSample(Struct, frozen=True, gc=False):
     """A worker at one instant; the counts from ``busy_ns`` on are totals since its start."""
 
@@ -99,7 +103,7 @@ class _Step(Struct, frozen=True, gc=False):
 
 
 class WorkerLoad:
-    """Samples of every worker each *sample_ns*, and one more at the end of the run."""
+    """Samples of every worker each *sample_ns* (see `SPARSER_AFTER`), and one more at the end of the run."""
 
     def __init__(self, workers: Iterable[CpGroup], sample_ns: Nanoseconds, clock: Clock) -> None:
         self.samples: list[WorkerSample] = []
@@ -119,6 +123,7 @@ class WorkerLoad:
         }
         self._clock = clock
         self._sample_ns = sample_ns
+        self._instants = 0
         self.next_sample = sample_ns
         """When the next sample is due."""
         self._loads = {worker: _Load(worker) for worker in sorted(workers)}
@@ -136,6 +141,9 @@ class WorkerLoad:
         """Take the samples due up to *at*, before what happens at *at* counts."""
         while self.next_sample <= at:
             self._sample(self.next_sample)
+            self._instants += 1
+            if self._instants % SPARSER_AFTER == 0:
+                self._sample_ns *= 2
             self.next_sample += self._sample_ns
 
     def finish(self, at: Nanoseconds) -> None:

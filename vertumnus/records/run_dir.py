@@ -128,7 +128,9 @@ def find_run(runs_dir: Path, wanted: str = "latest") -> Listing:
     if fitting:
         raise ConfigError(f"run {wanted}: {len(fitting)} runs in {runs_dir} fit; give more of the id")
     newest = ", ".join(listing.run.run_id for listing in listings[-3:]) or "none"
-    raise ConfigError(f"run {wanted}: no such finished run in {runs_dir}; the newest runs are: {newest}")
+    killed = any(listing.status == "unfinished" for listing in listings)
+    hint = "; killed runs get their tables from: vertumnus salvage" if killed else ""
+    raise ConfigError(f"run {wanted}: no such finished run in {runs_dir}; the newest are: {newest}{hint}")
 
 
 def _listing(run: RunDir) -> Listing | None:
