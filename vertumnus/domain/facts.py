@@ -128,6 +128,8 @@ class RequestsReturned(Fact, frozen=True, gc=False, array_like=True, tag=True):
     reason: str
     is_failure: bool = True
     """Whether this counts as an attempt; a redirect from a draining worker does not."""
+    is_final: bool = False
+    """Whether no other worker could do better: a new placement would only waste a prefill."""
 
 
 class TransferStarted(Fact, frozen=True, gc=False, array_like=True, tag=True):

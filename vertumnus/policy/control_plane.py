@@ -156,7 +156,7 @@ class ControlPlane:
             self.ledger.release(request_id)
             placed = self._open[request_id]
             placed.attempt += fact.is_failure
-            if placed.attempt >= self._max_attempts:
+            if fact.is_final or placed.attempt >= self._max_attempts:
                 reason = f"placed {placed.attempt} times, last returned: {fact.reason}"
                 orders.append(Reject(request_id, "failed", reason))
             else:

@@ -52,7 +52,9 @@ class FleetState:
             occupancy.is_handing_off = False
         worker.leave(occupancy)
 
-    def give_back(self, occupancy: Occupancy, now: Nanoseconds, reason: str) -> None:
+    def give_back(
+        self, occupancy: Occupancy, now: Nanoseconds, reason: str, *, is_final: bool = False
+    ) -> None:
         """Return its request to the control plane, or end it when nobody wants it any more."""
         request_id = occupancy.request.request_id
         self.leave(occupancy)
@@ -60,7 +62,7 @@ class FleetState:
             self.end(request_id, "cancelled", 0, now)
             return
         del self.occupied[request_id]
-        self.facts.append(RequestsReturned(now, occupancy.worker, (request_id,), reason))
+        self.facts.append(RequestsReturned(now, occupancy.worker, (request_id,), reason, is_final=is_final))
 
     def end(
         self,

@@ -40,7 +40,7 @@ class Handoffs:
         worker.handoff_blocks += len(occupancy.slots)
         occupancy.is_handing_off = True
         if self._pool.is_gone:
-            state.give_back(occupancy, now, "no decode rank left")
+            state.give_back(occupancy, now, "no decode rank left", is_final=True)
             return
         rank = self._pool.admit(request.request_id, request.input_tokens + request.output_tokens)
         if rank is not None:
