@@ -106,7 +106,15 @@ def test_every_group_stays_the_users_to_choose(words: tuple[str, ...]) -> None:
 def test_every_option_is_chosen_in_some_test() -> None:
     """A new file in conf/ has to be composed above (or is what a backend or experiment picks itself)."""
     picked = {"default", "none", "full", "sixteenth", "rate", "load", "pool40", "four_ranks", "tiny", "live"}
-    picked |= {"sim", "qwen3_30b_a3b", "qwen3_30b_a3b-h20", "tool_agent", "conversation", "reconfigure", "brisk"}
+    picked |= {
+        "sim",
+        "qwen3_30b_a3b",
+        "qwen3_30b_a3b-h20",
+        "tool_agent",
+        "conversation",
+        "reconfigure",
+        "brisk",
+    }
     named = {word.partition("=")[2] for words in (*SIMULATED, *LIVE) for word in words}
     shipped = {file.stem for file in FILES}
     assert {entry.name for group in GROUPS for entry in entries(group)} & shipped <= picked | named

@@ -152,7 +152,7 @@ def test_length_buckets() -> None:
     [
         ("warmup_share", 1.0, "warmup_share must be in"),
         ("decision_share", -0.1, "decision_share must be in"),
-        ("worker_sample_s", 0.0, "worker_sample_s must be above 0"),
+        ("worker_sample_s", 0.0, "worker_sample_s must be in"),
     ],
 )
 def test_bad_settings_are_refused(field: str, value: object, said: str) -> None:

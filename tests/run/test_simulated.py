@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 from rich.console import Console
 
+from vertumnus.cli import main
 from vertumnus.commandline.hydra_configs import composed, hydra_configs, plain_tree
 from vertumnus.config import RunConfig, to_run_config
 from vertumnus.domain.errors import ConfigError
@@ -130,3 +131,23 @@ def test_interrupt_while_the_run_opens_leaves_a_closed_run(tmp_path) -> None:
     process.communicate(timeout=60)
     assert process.returncode == 130
     assert find_run(tmp_path).status == "interrupted"
+
+
+def test_one_broken_log_keeps_no_other_run_from_its_tables(tmp_path, capsys) -> None:
+    """salvage tells of a log that it cannot read, exits 2, and makes the tables of the others."""
+    folder = run(tmp_path)
+    (folder / "_SUCCESS.json").unlink()
+    broken = tmp_path / "01AAAAAAAAAAAAAAAAAAAAAAAA"
+    broken.mkdir()
+    (broken / "_STARTED.json").write_bytes((folder / "_STARTED.json").read_bytes())
+    (broken / "facts.log").touch()
+    assert main(["salvage", "--runs-dir", str(tmp_path)]) == 2
+    assert "not a log of vertumnus" in capsys.readouterr().err
+    assert find_run(tmp_path, folder.name).status == "interrupted"
+
+
+def test_a_number_beyond_all_tables_is_refused(tmp_path) -> None:
+    """The message names the key, and nothing is written."""
+    with pytest.raises(ConfigError, match=r"seed: found 9+, must be within"):
+        a_config(tmp_path, f"seed={'9' * 20}")
+    assert list_runs(tmp_path) == []

@@ -3,9 +3,10 @@
 import sys
 from collections.abc import Sequence
 
-from vertumnus.commandline.exit_codes import INVALID, OK
+from vertumnus.commandline.exit_codes import BAD_INPUT, INVALID, OK
 from vertumnus.commandline.flags import run_parser
 from vertumnus.domain.codec import to_json_line
+from vertumnus.domain.errors import ConfigError
 from vertumnus.records.finish import salvage as salvage_run
 from vertumnus.records.run_dir import find_run, list_runs
 from vertumnus.serving.replay import Difference
@@ -23,7 +24,8 @@ def audit(words: Sequence[str]) -> int:
     print(f"run {run.run_id}: {found.records:,} records{', the end is cut off' if found.truncated else ''}")
     print(f"facts through a fresh control plane: {_verdict(found.facts)}")
     print(f"inputs through a fresh fleet and control plane: {_verdict(found.inputs)}")
-    print("books: " + ("; ".join(found.problems) or "balance"))
+    still = f", {found.open_requests} requests were still open" if found.open_requests else ""
+    print("books: " + ("; ".join(found.problems) or "balance") + still)
     return OK if found.is_clean else INVALID
 
 
@@ -36,12 +38,18 @@ def salvage(words: Sequence[str]) -> int:
     read = parser.parse_args(list(words))
     listings = list_runs(read.runs_dir) if read.run is None else [find_run(read.runs_dir, read.run)]
     killed = [listing.run for listing in listings if read.run is not None or listing.status == "unfinished"]
+    code = OK
     for run in killed:
-        end = salvage_run(run)
-        print(f"run {run.run_id}: {end.status}, {end.verdict} ({'; '.join(end.reasons)})")
+        try:
+            end = salvage_run(run)
+        except ConfigError as error:  # a log that cannot be read keeps no other run from its tables
+            print(f"error: {error}", file=sys.stderr)
+            code = BAD_INPUT
+        else:
+            print(f"run {run.run_id}: {end.status}, {end.verdict} ({'; '.join(end.reasons)})")
     if not killed:
         print(f"no killed run in {read.runs_dir}", file=sys.stderr)
-    return OK
+    return code
 
 
 def _verdict(difference: Difference | None) -> str:

@@ -16,6 +16,9 @@ from vertumnus.domain.errors import ConfigError
 MISSING: Final = "???"
 """How YAML spells a value that the user has to give."""
 
+LARGEST: Final = 2**53
+"""No number of a run is larger: it must fit tables and logs."""
+
 UNREADABLE: Final = object()
 """Stands for a value that could not be read; the problem is already noted."""
 
@@ -110,6 +113,8 @@ class TreeReader:
     def _leaf(self, kind: Any, value: object, path: str) -> Any:
         if get_origin(kind) is Literal and value not in get_args(kind):
             return self._note(path, not_one_of(value, get_args(kind)))
+        if isinstance(value, int) and abs(value) > LARGEST:
+            return self._note(path, f"found {show(value)}, must be within +-{LARGEST}")
         try:
             return msgspec.convert(value, kind)
         except msgspec.ValidationError:

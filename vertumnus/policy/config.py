@@ -68,8 +68,8 @@ class CacheConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
     """A node that nobody holds is forgotten when its access count and its missed seconds are below this."""
 
     def __post_init__(self) -> None:
-        if not 0.0 < self.scan_interval_s < float("inf"):
-            raise ValueError(f"scan_interval_s must be above 0, got {self.scan_interval_s}")
+        if not 1e-3 <= self.scan_interval_s <= 1e6:
+            raise ValueError(f"scan_interval_s must be in [0.001, 1000000], got {self.scan_interval_s}")
         if not 0.0 < self.decay < 1.0:
             raise ValueError(f"decay must be in (0, 1), got {self.decay}")
         if not 0.0 < self.demand_floor < float("inf"):

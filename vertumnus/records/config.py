@@ -20,8 +20,8 @@ class RecordsConfig(Struct, frozen=True, forbid_unknown_fields=True):
             raise ValueError(f"warmup_share must be in [0, 1), got {self.warmup_share}")
         if not 0.0 <= self.decision_share <= 1.0:
             raise ValueError(f"decision_share must be in [0, 1], got {self.decision_share}")
-        if not 0.0 < self.worker_sample_s < float("inf"):
-            raise ValueError(f"worker_sample_s must be above 0, got {self.worker_sample_s}")
+        if not 1e-3 <= self.worker_sample_s <= 1e6:
+            raise ValueError(f"worker_sample_s must be in [0.001, 1000000], got {self.worker_sample_s}")
 
     @property
     def worker_sample_ns(self) -> Nanoseconds:

@@ -49,7 +49,7 @@ def finish_run(
     records = folds.requests
     metrics = summarise(records, header.records)
     failures = () if failure is None else (failure,)
-    verdict = judge(metrics, books, (*failures, *folds.problems))
+    verdict = judge(metrics, books, (*failures, *_losses(folds), *folds.problems))
     row = RunRow(
         start=start,
         header=header,
@@ -70,6 +70,13 @@ def finish_run(
     end = RunEnd(status=status, verdict=verdict.verdict, reasons=verdict.reasons)
     run.close(end)
     return end
+
+
+def _losses(folds: RunFolds) -> tuple[str, ...]:
+    """Return what makes the numbers those of another pool than the one configured."""
+    kinds = ("rank_lost", "decode_rank_lost")
+    lost = [f"{fault.subject} ({fault.reason})" for fault in folds.faults if fault.kind in kinds]
+    return (f"lost during the run: {', '.join(lost)}",) if lost else ()
 
 
 def salvage(run: RunDir) -> RunEnd:

@@ -22,6 +22,8 @@ class Audit(NamedTuple):
     """First difference when inputs go through a fresh fleet and control plane."""
     problems: tuple[str, ...]
     """What does not balance at the end of the replay."""
+    open_requests: int
+    """Requests that had not ended there: their work is reserved and their blocks are pinned."""
 
     @property
     def is_clean(self) -> bool:
@@ -38,7 +40,9 @@ def audit_run(run: RunDir) -> Audit:
         pass
     pool = pool_of(header)
     inputs = replay_inputs(read_log(run.log).records, pool.fleet, pool.control)
-    return Audit(counted.records, records.truncated, facts, inputs, pool.books().problems)
+    return Audit(
+        counted.records, records.truncated, facts, inputs, pool.books().problems, pool.fleet.open_requests
+    )
 
 
 class _Counted(Iterator[Record]):

@@ -82,7 +82,8 @@ def serve_recorded(
         assert failure is not None
         raise failure
     wall_s = perf_counter() - opened.started
-    end = opened.recorder.finish(_status(failure), opened.pool.books(), wall_s, _line(failure))
+    with interrupts_held():
+        end = opened.recorder.finish(_status(failure), opened.pool.books(), wall_s, _line(failure))
     return Recorded(opened.run, end, failure)
 
 
