@@ -132,7 +132,7 @@ def test_round_robin_skips_who_is_not_there() -> None:
         (lambda: PaperPolicy(beta=float("nan")), "beta must be at least 1, got nan"),
         (lambda: PaperPolicy(gpu_time_weight=-0.1), "gpu_time_weight must be at least 0, got -0.1"),
         (lambda: StaticPolicy(length_threshold=0), "length_threshold must be at least 1 token, got 0"),
-        (lambda: CacheConfig(scan_interval_s=0.0), "scan_interval_s must be above 0, got 0.0"),
+        (lambda: CacheConfig(scan_interval_s=0.0), r"scan_interval_s must be in \[0.001, 1000000\], got 0.0"),
         (lambda: CacheConfig(decay=1.0), r"decay must be in \(0, 1\), got 1.0"),
         (lambda: CacheConfig(decay=0.0), r"decay must be in \(0, 1\), got 0.0"),
         (lambda: CacheConfig(demand_floor=0.0), "demand_floor must be above 0, got 0.0"),
