@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from vertumnus.domain.errors import ConfigError
+from vertumnus.run.simulated import rare_collections
 from vertumnus_profiling.bench import __main__ as bench
 from vertumnus_profiling.bench import catalogue
 from vertumnus_profiling.bench.machine import CpuTicks, busy_share, load_warning, parse_ticks
@@ -15,7 +16,6 @@ from vertumnus_profiling.bench.measure import (
     Result,
     Settings,
     Skipped,
-    rare_collections,
     ratios,
     result,
 )

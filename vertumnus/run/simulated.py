@@ -40,7 +40,7 @@ def simulate(config: RunConfig, backend: SimConfig, overrides: Sequence[str], co
     )
     engine = SimEngine(durations)
     session = Session(config, overrides, profile, stream.block_tokens, requests)
-    with _rare_collections():
+    with rare_collections():
         return serve_recorded(session, engine, console)
 
 
@@ -68,7 +68,7 @@ def _requests(config: RunConfig, rows: Sequence[TraceRow], stream: Stream) -> li
 
 
 @contextmanager
-def _rare_collections() -> Iterator[None]:
+def rare_collections() -> Iterator[None]:
     """Keep the collector off what lives as long as the run, and make it rare meanwhile."""
     before = gc.get_threshold()
     gc.collect()

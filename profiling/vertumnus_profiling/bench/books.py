@@ -7,8 +7,9 @@ from vertumnus.domain.cluster import CpGroup
 from vertumnus.domain.request import Request
 from vertumnus.policy.ledger import Ledger
 from vertumnus.policy.prefix.index import PrefixIndex
+from vertumnus.run.simulated import rare_collections
 from vertumnus.workers.block_cache import BlockCache
-from vertumnus_profiling.bench.measure import Result, Settings, rare_collections, result, timed_ns
+from vertumnus_profiling.bench.measure import Result, Settings, result, timed_ns
 from vertumnus_profiling.bench.pools import (
     FIFTEEN_WORKERS,
     GAP_NS,

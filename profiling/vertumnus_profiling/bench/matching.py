@@ -6,10 +6,11 @@ from pathlib import Path
 from vertumnus.domain.errors import InvariantError
 from vertumnus.domain.units import BlockKey, Blocks
 from vertumnus.policy.prefix.index import PrefixIndex
+from vertumnus.run.simulated import rare_collections
 from vertumnus.trace.blocks import to_requests
 from vertumnus.trace.config import ArrivalConfig, WorkloadConfig
 from vertumnus.trace.load import load_rows
-from vertumnus_profiling.bench.measure import Result, Settings, rare_collections, ratios, result, timed_ns
+from vertumnus_profiling.bench.measure import Result, Settings, ratios, result, timed_ns
 from vertumnus_profiling.bench.pools import FIFTEEN_WORKERS, groups_of
 
 QUICK_REQUESTS = 500

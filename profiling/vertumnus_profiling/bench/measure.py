@@ -1,16 +1,12 @@
 """What a benchmark is given, what it returns, and how repeats become one line."""
 
-import gc
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 from time import thread_time_ns
 from typing import Literal, TypeAlias
 
 import numpy as np
 from msgspec import Struct
-
-from vertumnus.run.simulated import COLLECT_EVERY
 
 Unit: TypeAlias = Literal["us", "ns", "1/s", "bytes/s", "x"]
 """Microseconds or nanoseconds an operation, operations or bytes a second, or a ratio."""
@@ -80,17 +76,3 @@ def timed_ns(action: Callable[[], object]) -> int:
     started = thread_time_ns()
     action()
     return max(1, thread_time_ns() - started)
-
-
-@contextmanager
-def rare_collections() -> Iterator[None]:
-    """Let the garbage collector look as rarely as it does in a simulated run."""
-    before = gc.get_threshold()
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(COLLECT_EVERY, before[1], before[2])
-    try:
-        yield
-    finally:
-        gc.set_threshold(*before)
-        gc.unfreeze()

@@ -20,7 +20,8 @@ from vertumnus.domain.request import Request
 from vertumnus.domain.units import Nanoseconds
 from vertumnus.policy.control_plane import ControlPlane
 from vertumnus.run.pool import build_pool
-from vertumnus_profiling.bench.measure import Result, Settings, rare_collections, result
+from vertumnus.run.simulated import rare_collections
+from vertumnus_profiling.bench.measure import Result, Settings, result
 from vertumnus_profiling.bench.pools import (
     BLOCK_TOKENS,
     FIFTEEN_WORKERS,

@@ -7,7 +7,8 @@ from pathlib import Path
 from vertumnus.domain.codec import Record
 from vertumnus.records.folds import RunFolds
 from vertumnus.records.log import BATCH_RECORDS, LogHeader, LogWriter, read_log
-from vertumnus_profiling.bench.measure import Result, Settings, rare_collections, result, timed_ns
+from vertumnus.run.simulated import rare_collections
+from vertumnus_profiling.bench.measure import Result, Settings, result, timed_ns
 from vertumnus_profiling.bench.pools import simulated_config
 from vertumnus_profiling.bench.simulator import run_recorded
 

@@ -13,13 +13,13 @@ from vertumnus.domain.codec import Body
 from vertumnus.report.run_report import load_report
 from vertumnus.run.pool import build_pool
 from vertumnus.run.session import Recorded
-from vertumnus.run.simulated import required_profile, simulate, simulated_requests
+from vertumnus.run.simulated import rare_collections, required_profile, simulate, simulated_requests
 from vertumnus.run.stream import load_stream
 from vertumnus.serving.loop import Loop
 from vertumnus.sim.config import SimConfig
 from vertumnus.sim.durations import Durations
 from vertumnus.sim.engine import SimEngine
-from vertumnus_profiling.bench.measure import Result, Settings, rare_collections, ratios, result
+from vertumnus_profiling.bench.measure import Result, Settings, ratios, result
 from vertumnus_profiling.bench.pools import simulated_config
 
 TRACE_REQUESTS = 23_608
