@@ -6,6 +6,7 @@ runs repeat (the paper leaves ties open).
 """
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import NamedTuple, TypeAlias
 
 from vertumnus.domain.cluster import CpGroup
@@ -57,18 +58,18 @@ class Decision(NamedTuple):
 
 
 CostRule: TypeAlias = Callable[[Request, Sequence[Offer]], list[Nanoseconds | None]]
-"""A policy: the cost of each offer, None for one that its rule leaves out."""
+"""A policy: the cost of each offer, None for one that its rule leaves out; a copy can be made of it."""
 
 
 def cost_rule(policy: PolicyConfig) -> CostRule:
     """Return the costs that *policy* charges."""
     match policy:
         case PaperPolicy():
-            return _paper(policy)
+            return partial(_paper, policy.beta, policy.gpu_time_weight)
         case HomoPolicy():
             return _work
         case StaticPolicy():
-            return _static(policy)
+            return partial(_static, policy.length_threshold)
         case LeastLoadedPolicy():
             return _least_loaded
         case RoundRobinPolicy():
@@ -87,16 +88,13 @@ def cheapest(offers: Sequence[Offer], costs: Sequence[Nanoseconds | None]) -> in
     return min(places, key=lambda place: (offers[place].worker.degree, offers[place].worker.first_rank))
 
 
-def _paper(policy: PaperPolicy) -> CostRule:
-    beta, weight = policy.beta, policy.gpu_time_weight
-
-    def costs(_request: Request, offers: Sequence[Offer]) -> list[Nanoseconds | None]:
-        return [
-            queue_ns + round(beta * service_ns + weight * extra_gpu_ns)
-            for _, _, queue_ns, service_ns, extra_gpu_ns in offers
-        ]
-
-    return costs
+def _paper(
+    beta: float, weight: float, _request: Request, offers: Sequence[Offer]
+) -> list[Nanoseconds | None]:
+    return [
+        queue_ns + round(beta * service_ns + weight * extra_gpu_ns)
+        for _, _, queue_ns, service_ns, extra_gpu_ns in offers
+    ]
 
 
 def _work(_request: Request, offers: Sequence[Offer]) -> list[Nanoseconds | None]:
@@ -107,14 +105,11 @@ def _least_loaded(_request: Request, offers: Sequence[Offer]) -> list[Nanosecond
     return [offer.queue_ns for offer in offers]
 
 
-def _static(policy: StaticPolicy) -> CostRule:
-    def costs(request: Request, offers: Sequence[Offer]) -> list[Nanoseconds | None]:
-        degrees = {offer.worker.degree for offer in offers}
-        # of what is eligible now: when a class is out of service, the nearest one serves its requests
-        degree = max(degrees) if request.input_tokens > policy.length_threshold else min(degrees)
-        return [o.queue_ns + o.service_ns if o.worker.degree == degree else None for o in offers]
-
-    return costs
+def _static(length_threshold: Tokens, request: Request, offers: Sequence[Offer]) -> list[Nanoseconds | None]:
+    degrees = {offer.worker.degree for offer in offers}
+    # of what is eligible now: when a class is out of service, the nearest one serves its requests
+    degree = max(degrees) if request.input_tokens > length_threshold else min(degrees)
+    return [o.queue_ns + o.service_ns if o.worker.degree == degree else None for o in offers]
 
 
 class _RoundRobin:

@@ -1,6 +1,7 @@
 """One request, one decision: candidates, their offers, their costs, the least of them (sec. 5.2-5.3)."""
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from vertumnus.domain.prefill_time import PrefillTimeModel
 from vertumnus.domain.request import Request, blocks_for
@@ -34,6 +35,10 @@ class Placer:
         self._costs = cost_rule(policy)
         self._is_published = isinstance(policy, PaperPolicy)
         self._published_costs = cost_rule(published)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what a copy takes along: all but the observer, who watches this one only."""
+        return {**self.__dict__, "_observe": None}
 
     def decide(self, request: Request, attempt: int, held: Sequence[Blocks], now: Nanoseconds) -> Decision:
         """Choose a worker; *held* are the prompt's leading blocks at each, by the worker's place."""
