@@ -7,6 +7,7 @@ from msgspec import Struct
 from vertumnus.domain.cluster import CpGroup, Lattice
 from vertumnus.domain.errors import ConfigError
 from vertumnus.domain.facts import AnyFact, OperatorActed
+from vertumnus.domain.move import Move
 from vertumnus.domain.orders import Answer, AnyOrder, CloseTransition, SetTimer
 from vertumnus.domain.prefill_time import PrefillTimeModel
 from vertumnus.domain.units import Nanoseconds, to_ns
@@ -17,7 +18,7 @@ from vertumnus.policy.prefix.reconcile import Reconciler
 from vertumnus.policy.reconfig.capacity import Capacity
 from vertumnus.policy.reconfig.config import ControllerConfig, ManualController, OffController
 from vertumnus.policy.reconfig.controller import Controller, PoolView
-from vertumnus.policy.reconfig.moves import Move, check_move
+from vertumnus.policy.reconfig.moves import check_move
 from vertumnus.policy.reconfig.transition import Transitions
 from vertumnus.policy.statistics import PrefixStatistics
 

@@ -13,9 +13,9 @@ from vertumnus.domain.facts import (
     WorkerResumed,
     WorkerStalled,
 )
+from vertumnus.domain.move import Move
 from vertumnus.domain.orders import Answer, CloseTransition
 from vertumnus.domain.units import Nanoseconds
-from vertumnus.policy.reconfig.moves import Move
 from vertumnus.records.timeline import Handlers
 
 

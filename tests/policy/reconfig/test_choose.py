@@ -5,8 +5,9 @@ from hypothesis import strategies as st
 
 from tests.support.reconfig import LATTICE, a_composition, tilings
 from vertumnus.domain.cluster import Composition, CpGroup
+from vertumnus.domain.move import Move
 from vertumnus.policy.reconfig.choose import choose
-from vertumnus.policy.reconfig.moves import Move, moves
+from vertumnus.policy.reconfig.moves import moves
 
 SINGLES = a_composition("0x1", "1x1", "2x1", "3x1")
 LOW, HIGH = moves(SINGLES, LATTICE)

@@ -8,12 +8,13 @@ import pytest
 
 from tests.support.reconfig import a_report
 from vertumnus.domain.cluster import Composition, Lattice
+from vertumnus.domain.move import Direction
 from vertumnus.domain.prefill_time import Coefficients, PrefillTimeModel
 from vertumnus.domain.units import SECOND
 from vertumnus.policy.reconfig.capacity import Capacity
 from vertumnus.policy.reconfig.choose import choose
 from vertumnus.policy.reconfig.config import ThresholdsController
-from vertumnus.policy.reconfig.moves import Direction, apply, moves
+from vertumnus.policy.reconfig.moves import apply, moves
 from vertumnus.policy.reconfig.post_check import post_check
 from vertumnus.policy.reconfig.sizes import SizeHistogram
 from vertumnus.policy.reconfig.spread import spread

@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 from tests.support.reconfig import LATTICE, a_composition, tilings
 from vertumnus.domain.cluster import Composition, CpGroup, Lattice, covers
 from vertumnus.domain.errors import ConfigError, InvariantError
-from vertumnus.policy.reconfig.moves import Move, apply, check_move, moves
+from vertumnus.domain.move import Move
+from vertumnus.policy.reconfig.moves import apply, check_move, moves
 
 LATTICES = [
     LATTICE,

@@ -8,9 +8,10 @@ from tests.support.builders import a_prefill_time
 from tests.support.reconfig import LATTICE, a_composition, a_model, a_report, tilings
 from vertumnus.domain.cluster import Composition, Lattice
 from vertumnus.domain.errors import ConfigError
+from vertumnus.domain.move import Move
 from vertumnus.policy.reconfig.capacity import Capacity
 from vertumnus.policy.reconfig.config import ThresholdsController
-from vertumnus.policy.reconfig.moves import Move, apply, moves
+from vertumnus.policy.reconfig.moves import apply, moves
 from vertumnus.policy.reconfig.post_check import post_check
 from vertumnus.policy.reconfig.sizes import SizeClass
 from vertumnus.policy.reconfig.spread import spread

@@ -3,8 +3,8 @@
 from collections.abc import Callable, Iterable
 
 from vertumnus.domain.cluster import CpGroup
+from vertumnus.domain.move import Direction, Move
 from vertumnus.domain.units import Nanoseconds
-from vertumnus.policy.reconfig.moves import Direction, Move
 
 
 def choose(

@@ -4,8 +4,8 @@ from collections import deque
 from math import sqrt
 from typing import Literal, NamedTuple, TypeAlias
 
+from vertumnus.domain.move import Direction
 from vertumnus.policy.reconfig.config import Thresholds
-from vertumnus.policy.reconfig.moves import Direction
 from vertumnus.policy.reconfig.window import WindowReport
 
 Cause: TypeAlias = Literal["capacity", "mix"]

@@ -8,13 +8,14 @@ from collections.abc import Callable, Collection
 from typing import NamedTuple
 
 from vertumnus.domain.cluster import Composition, CpGroup, Lattice
+from vertumnus.domain.move import Move
 from vertumnus.domain.orders import NoteWindow
 from vertumnus.domain.prefill_time import PrefillTimeModel
 from vertumnus.domain.units import Nanoseconds, Tokens, to_ns
 from vertumnus.policy.reconfig.capacity import Capacity
 from vertumnus.policy.reconfig.choose import choose
 from vertumnus.policy.reconfig.config import AdviseController, ThresholdsController
-from vertumnus.policy.reconfig.moves import Move, moves
+from vertumnus.policy.reconfig.moves import moves
 from vertumnus.policy.reconfig.post_check import post_check
 from vertumnus.policy.reconfig.trigger import Signal, Trigger
 from vertumnus.policy.reconfig.window import DemandWindow, WindowReport

@@ -4,30 +4,10 @@ A move keeps the sum of the degrees, and every worker stays a group of the latti
 """
 
 from collections.abc import Collection, Iterator
-from typing import Literal, NamedTuple, TypeAlias
 
 from vertumnus.domain.cluster import Composition, CpGroup, Lattice
 from vertumnus.domain.errors import ConfigError, InvariantError
-
-Direction: TypeAlias = Literal["split", "merge"]
-
-
-class Move(NamedTuple):
-    """One split or merge."""
-
-    kind: Direction
-    sources: tuple[CpGroup, ...]
-    """Workers that end, by first rank."""
-    targets: tuple[CpGroup, ...]
-    """Workers that begin, by first rank."""
-
-    @property
-    def inverse(self) -> "Move":
-        """The move that undoes this one."""
-        return Move("merge" if self.kind == "split" else "split", self.targets, self.sources)
-
-    def __str__(self) -> str:
-        return f"{self.kind} {' + '.join(map(str, self.sources))} -> {' + '.join(map(str, self.targets))}"
+from vertumnus.domain.move import Direction, Move
 
 
 def moves(composition: Composition, lattice: Lattice, busy: Collection[CpGroup] = ()) -> list[Move]:

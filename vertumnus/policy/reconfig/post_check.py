@@ -14,11 +14,12 @@ The bound is ``min(1, upper)``: what lies above it is not carried, or would ask 
 from collections.abc import Callable
 
 from vertumnus.domain.cluster import Composition
+from vertumnus.domain.move import Move
 from vertumnus.domain.prefill_time import PrefillTimeModel
 from vertumnus.policy.reconfig.capacity import Capacity
 from vertumnus.policy.reconfig.conditions import Cause
 from vertumnus.policy.reconfig.config import Thresholds
-from vertumnus.policy.reconfig.moves import Move, apply
+from vertumnus.policy.reconfig.moves import apply
 from vertumnus.policy.reconfig.spread import spread
 from vertumnus.policy.reconfig.window import WindowReport
 

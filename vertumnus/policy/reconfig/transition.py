@@ -29,9 +29,9 @@ from vertumnus.domain.facts import (
     WorkerDrained,
     WorkerFormed,
 )
+from vertumnus.domain.move import Move
 from vertumnus.domain.orders import AdoptEpoch, AnyOrder, CloseTransition, Drain, Reopen, SetTimer
 from vertumnus.domain.units import Epoch, Nanoseconds, Rank
-from vertumnus.policy.reconfig.moves import Move
 
 
 class Stage(StrEnum):

@@ -18,11 +18,11 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from vertumnus.domain.cluster import Composition
+from vertumnus.domain.move import Direction
 from vertumnus.domain.units import to_seconds
 from vertumnus.policy.reconfig.capacity import Capacity
 from vertumnus.policy.reconfig.conditions import Cause, Condition, StableMix, mix_change, strain
 from vertumnus.policy.reconfig.config import Thresholds
-from vertumnus.policy.reconfig.moves import Direction
 from vertumnus.policy.reconfig.window import WindowReport
 
 
