@@ -151,3 +151,11 @@ def test_a_number_beyond_all_tables_is_refused(tmp_path) -> None:
     with pytest.raises(ConfigError, match=r"seed: found 9+, must be within"):
         a_config(tmp_path, f"seed={'9' * 20}")
     assert list_runs(tmp_path) == []
+
+
+def test_a_pace_changes_no_event(tmp_path: Path) -> None:
+    """A paced run leaves the tables of the same run as fast as it can, whatever its speed."""
+    fast, paced = run(tmp_path / "a"), run(tmp_path / "b", "backend.clock=paced", "backend.speed=1e6")
+    for name in ("requests.parquet", "workers.parquet", "decisions.parquet", "faults.parquet"):
+        assert (fast / name).read_bytes() == (paced / name).read_bytes(), name
+    assert "paced at 20x" in plan(a_config(tmp_path, "backend.clock=paced", "backend.speed=20"))

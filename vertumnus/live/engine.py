@@ -74,6 +74,8 @@ class LiveEngine:
         self.plan = plan
         self.prompts = prompts
         self.on_tokens = on_tokens
+        self.before_wait: Callable[[], object] = _nothing
+        """Called before each wait, at least every `_LONGEST_WAIT_NS`: what must not stay behind meanwhile."""
         self.last_step: StepResult | None = None
         """What the ranks measured in the step told last; calibration reads it."""
         self._pool = RankPool(plan)
@@ -157,6 +159,7 @@ class LiveEngine:
                 return replace(told, at=self.now())
             if not self._agenda and not self._is_awaiting:
                 return None
+            self.before_wait()
             self._pool.wait(self._agenda.wait_ns(self.now(), _LONGEST_WAIT_NS) / SECOND)
             for event in self._pool.events():
                 self._take(event)
@@ -327,3 +330,7 @@ class LiveEngine:
 
 def _prefill_peers(ranks: Iterable[Rank]) -> list[Peer]:
     return [Peer("prefill", rank) for rank in ranks]
+
+
+def _nothing() -> None:
+    """What is done before a wait unless somebody asks for more."""

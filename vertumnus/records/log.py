@@ -49,6 +49,11 @@ class LogHeader(Struct, frozen=True, kw_only=True):
     backend: Literal["sim", "live"]
     records: Measurement = Measurement()
 
+    @property
+    def keeps_wall_time(self) -> bool:
+        """Whether the run keeps to the wall clock: executed, or simulated at a pace."""
+        return self.backend == "live" or self.config.get("backend", {}).get("clock") == "paced"
+
 
 class LogWriteError(VertumnusError):
     """The log could not be extended; what it held before is intact."""

@@ -30,12 +30,12 @@ class Recorder:
         self._candidates += candidates
 
     def flush(self) -> None:
-        """Write what is held back; for live runs, every few seconds.
+        """Write what is held back; for runs that people watch, a few times a second.
 
-        In simulated time this does nothing: frames that end when a wall clock says so would make
-        equal runs differ in their bytes.
+        Where nothing keeps to the wall clock this does nothing: frames that end when it says so would
+        make equal runs differ in their bytes.
         """
-        if self._header.backend == "live":
+        if self._header.keeps_wall_time:
             self._log.flush()
 
     def finish(

@@ -45,7 +45,14 @@ def _load_lines(config: RunConfig, stream: Stream) -> list[str]:
             f"load       {rate:.2f} req/s over {to_seconds(rows[-1].arrival_ns):.0f} s, "
             f"{rate / capacity:.0%} of {capacity:.1f} req/s (every worker busy, unlimited cache)"
         )
-    return lines
+    return [*lines, *_pace(config.backend, to_seconds(rows[-1].arrival_ns) if rows else 0.0)]
+
+
+def _pace(backend: SimConfig, span_s: float) -> list[str]:
+    if backend.clock == "fast":
+        return []
+    speed = backend.speed or 1.0
+    return [f"clock      paced at {speed:g}x: arrivals end after {span_s / speed / 60:.1f} min of watching"]
 
 
 def _arrivals(config: RunConfig, rows: Sequence[TraceRow]) -> str:

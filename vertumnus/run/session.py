@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from time import monotonic, perf_counter
+from time import perf_counter
 from typing import NamedTuple
 
 import msgspec
@@ -27,13 +27,11 @@ from vertumnus.records.run_dir import RunDir, RunEnd
 from vertumnus.records.run_row import RunStatus
 from vertumnus.run.candidates import candidate_rows
 from vertumnus.run.interrupts import interrupts_held
+from vertumnus.run.narration import Narration
 from vertumnus.run.pool import Pool, build_pool
 from vertumnus.run.progress import Progress
-from vertumnus.serving.engine import Engine
+from vertumnus.serving.engine import Engine, WaitingEngine
 from vertumnus.serving.loop import Loop
-
-FLUSH_S = 2.0
-"""A killed run has lost no more than about this much of its log [s]."""
 
 
 class Session(NamedTuple):
@@ -110,7 +108,10 @@ def _serve(session: Session, engine: Engine, opened: _Opened, console: Console) 
     loop = Loop(engine, opened.pool.fleet, opened.pool.control, opened.recorder.record)
     _schedule_script(session.config.controller, engine)
     with Progress(console, session.config.name, len(session.requests)) as progress:
-        loop.serve(iter(session.requests), _narration(loop, opened.recorder, progress))
+        narration = Narration(loop, opened.recorder, progress)
+        if isinstance(engine, WaitingEngine):
+            engine.before_wait = narration.flush_when_due
+        loop.serve(iter(session.requests), narration.after_event)
 
 
 def _schedule_script(controller: ControllerConfig, engine: Engine) -> None:
@@ -118,25 +119,6 @@ def _schedule_script(controller: ControllerConfig, engine: Engine) -> None:
     for number, move in enumerate(controller.script if isinstance(controller, ManualController) else ()):
         at_ns = to_ns(move.at_s)
         engine.schedule(OperatorActed(at_ns, number, "script", move.action, move.groups()), at_ns)
-
-
-def _narration(loop: Loop, recorder: Recorder, progress: Progress) -> Callable[[], None]:
-    """Return what to do between events: show progress, and bring the log to the disk now and then."""
-    next_flush = monotonic() + FLUSH_S
-    seen = 0
-
-    def narrate() -> None:
-        nonlocal next_flush, seen
-        if loop.ended == seen:
-            return
-        seen = loop.ended
-        progress.show(seen)
-        now = monotonic()
-        if now >= next_flush:
-            next_flush = now + FLUSH_S
-            recorder.flush()
-
-    return narrate
 
 
 def _sampling(records: RecordsConfig, recorder: Recorder) -> Callable[[Decision], None] | None:

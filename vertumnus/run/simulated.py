@@ -17,6 +17,7 @@ from vertumnus.run.stream import Stream, arriving, load_stream
 from vertumnus.sim.config import SimConfig
 from vertumnus.sim.durations import Durations
 from vertumnus.sim.engine import SimEngine
+from vertumnus.sim.paced import PacedEngine
 from vertumnus.trace.blocks import to_requests
 from vertumnus.trace.rows import TraceRow
 
@@ -38,10 +39,16 @@ def simulate(config: RunConfig, backend: SimConfig, overrides: Sequence[str], co
         link=config.cluster.link,
         block_tokens=stream.block_tokens,
     )
-    engine = SimEngine(durations)
     session = Session(config, overrides, profile, stream.block_tokens, requests)
     with rare_collections():
+        return _serve(session, SimEngine(durations), backend, console)
+
+
+def _serve(session: Session, engine: SimEngine, backend: SimConfig, console: Console) -> Recorded:
+    if backend.clock == "fast":
         return serve_recorded(session, engine, console)
+    paced = PacedEngine(engine, backend.speed or 1.0)
+    return serve_recorded(session, paced, console, start_clock=paced.pace.start)
 
 
 def required_profile(config: RunConfig) -> ModelProfile:

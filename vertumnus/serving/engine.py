@@ -4,7 +4,8 @@ The loop calls ``next`` until every request has ended, hands what it gets to the
 control plane, and submits the jobs that come out. An engine never calls back.
 """
 
-from typing import Protocol
+from collections.abc import Callable
+from typing import Protocol, runtime_checkable
 
 from vertumnus.domain.facts import InputFact
 from vertumnus.domain.jobs import AnyJob, AnyOutcome
@@ -37,3 +38,11 @@ class Engine(Protocol):
 
     def close(self) -> None:
         """Stop everything that the engine started; safe to call twice."""
+
+
+@runtime_checkable
+class WaitingEngine(Engine, Protocol):
+    """An engine whose ``next`` may wait for the wall clock."""
+
+    before_wait: Callable[[], object]
+    """Called by ``next`` before it waits, and now and then while it does, in the same thread."""

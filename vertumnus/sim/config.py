@@ -1,5 +1,8 @@
 """Settings of the simulated backend."""
 
+from math import inf
+from typing import Literal
+
 from msgspec import Struct
 
 
@@ -11,7 +14,19 @@ class SimConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, t
     switch_s: float = 0.02
     """From sending a control record to a rank's acknowledgement [s]."""
 
+    clock: Literal["fast", "paced"] = "fast"
+    """``fast`` runs as fast as it can; ``paced`` holds virtual time to the wall clock times ``speed``, for
+    people who watch and act; every event comes at the same virtual time either way."""
+    speed: float | None = None
+    """Virtual seconds a second of a paced run; null is 1."""
+
     def __post_init__(self) -> None:
+        if self.speed is not None and self.clock != "paced":
+            raise ValueError(
+                f"speed must be null with clock={self.clock}, got {self.speed}; clock=paced takes it"
+            )
+        if self.speed is not None and not 0.0 < self.speed < inf:
+            raise ValueError(f"speed must be above 0, got {self.speed}")
         if not 0.0 <= self.switch_s < float("inf"):
             raise ValueError(f"switch_s must be at least 0, got {self.switch_s}")
         if not 0.0 <= self.noise_sigma <= 2.0:

@@ -71,6 +71,16 @@ class SimEngine:
             return body
         return None
 
+    @property
+    def next_ns(self) -> Nanoseconds | None:
+        """When `next` will happen; None when nothing will."""
+        while self._heap:
+            at, _, body = self._heap[0]
+            if type(body) is not DecodeDone or body.job_id in self._decoding:
+                return at
+            heappop(self._heap)  # it was stopped before
+        return None
+
     def post(self, fact: InputFact) -> None:
         """Deliver *fact* now."""
         self.schedule(fact, self._now)

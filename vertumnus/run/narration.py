@@ -1,0 +1,38 @@
+"""What is done between the events of a run: progress is shown, and the log reaches the disk."""
+
+from time import monotonic
+
+from vertumnus.records.recorder import Recorder
+from vertumnus.run.progress import Progress
+from vertumnus.serving.loop import Loop
+
+FLUSH_S = 0.25
+"""What a killed run has lost of its log, and how old the newest thing is that a console sees [s].
+
+A flush writes what would be written anyway; four a second cost nothing that shows.
+"""
+
+
+class Narration:
+    """Tells of a run while it goes."""
+
+    def __init__(self, loop: Loop, recorder: Recorder, progress: Progress) -> None:
+        self._loop = loop
+        self._recorder = recorder
+        self._progress = progress
+        self._ended = 0
+        self._next_flush = monotonic() + FLUSH_S
+
+    def after_event(self) -> None:
+        """Show how many requests have ended, and write the log when it is time."""
+        if self._loop.ended != self._ended:
+            self._ended = self._loop.ended
+            self._progress.show(self._ended)
+            self.flush_when_due()
+
+    def flush_when_due(self) -> None:
+        """Write the log when the last time is long enough ago."""
+        now = monotonic()
+        if now >= self._next_flush:
+            self._next_flush = now + FLUSH_S
+            self._recorder.flush()
