@@ -88,7 +88,7 @@ def _sources(
         worker = worker_of_rank[order.sources[block - order.first_block]]
         if key in destination.cache:
             sources.append(None)
-        elif worker.in_service and key in worker.cache:
+        elif worker.in_service and not worker.is_parked and key in worker.cache:
             sources.append(worker)
         else:
             break

@@ -89,6 +89,11 @@ class Worker:
         return self.step is None and self.handoff_blocks == 0 and self.copies == 0
 
     @property
+    def is_parked(self) -> bool:
+        """Whether it was told drained: its ranks may adopt an epoch at any moment, nothing begins there."""
+        return self.state == "draining" and self.is_told_drained
+
+    @property
     def queued(self) -> int:
         """Requests in the queue."""
         return len(self._queue)

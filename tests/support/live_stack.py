@@ -1,0 +1,136 @@
+"""The whole stack on live ranks of a test: engine, fleet, control plane, log; one start, several runs."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+from msgspec.structs import replace
+
+from tests.support.builders import a_profile
+from tests.support.recorded import a_header
+from tests.support.slot_witness import SlotWitness
+from vertumnus.config import RunConfig
+from vertumnus.domain.codec import Body
+from vertumnus.domain.request import Request
+from vertumnus.live.config import LiveConfig
+from vertumnus.live.engine import LiveEngine
+from vertumnus.live.plan import make_plan
+from vertumnus.records.log import LogWriter, read_log
+from vertumnus.run.pool import Pool, build_pool
+from vertumnus.run.stream import load_stream
+from vertumnus.serving.loop import Loop
+from vertumnus.serving.replay import replay_facts, replay_inputs
+from vertumnus.trace.prompts import Prompt, live_prompts
+
+GAP_NS = 100_000
+"""Time to the next arrival for the square of the open requests: a few dozen are open on any machine."""
+
+AfterEvent = Callable[[LiveEngine, Pool, Loop], bool]
+"""Called between events; returns whether requests are to arrive on."""
+
+
+class Served(NamedTuple):
+    """What a run left behind."""
+
+    outputs: dict[int, tuple[int, ...]]
+    """Tokens by request."""
+    log: Path
+    witness: SlotWitness
+    block_tokens: int
+
+    def bodies(self, *kinds: type) -> list[Body]:
+        """Return what the log says of some kinds, in order."""
+        return [record.body for record in read_log(self.log).records if isinstance(record.body, kinds)]
+
+
+class LiveStack:
+    """A live engine that is up, and the prompts that it may be asked for."""
+
+    def __init__(self, config: RunConfig, folder: Path) -> None:
+        """Prepare for the requests of *config*; logs go into *folder*."""
+        assert isinstance(config.backend, LiveConfig) and config.model is not None
+        stream = load_stream(config)
+        self._config = config
+        self._folder = folder
+        self._block_tokens = stream.block_tokens
+        self.prompts = _prompts(config, stream.block_tokens)
+        self._outputs: dict[int, tuple[int, ...]] = {}
+        plan = make_plan(config.model, config.backend, config.cluster, stream.block_tokens, config.seed)
+        self.engine = LiveEngine(plan, lambda request: self.prompts[request].tokens, self._keep)
+
+    def serve(self, name: str, after_event: AfterEvent | None = None) -> Served:
+        """Serve the prompts on a pool as it is at the start of a run; its log is replayed afterwards.
+
+        The workers must be those of the first composition.
+        """
+        self._outputs = {}
+        pool = self._pool()
+        witness = SlotWitness(self.engine, {p.request.request_id: p.request for p in self.prompts})
+        log = LogWriter(self._folder / f"{name}.log", a_header("live"))
+        loop = Loop(witness, pool.fleet, pool.control, log.append)
+        feed = _Feed(self.engine, loop, self.prompts)
+
+        def look() -> None:
+            feed.is_open = after_event is None or (feed.is_open and after_event(self.engine, pool, loop))
+
+        loop.serve(iter(feed), look)
+        log.close()
+        books = pool.books()
+        assert (books.problems, books.ledger_ns, books.pinned_blocks) == ((), 0, 0)
+        assert books.blocks_in_use == books.blocks_held
+        served = Served(self._outputs, self._folder / f"{name}.log", witness, self._block_tokens)
+        self._check_replay(served)
+        return served
+
+    def _pool(self) -> Pool:
+        return build_pool(self._config, a_profile(), self._block_tokens)
+
+    def _check_replay(self, served: Served) -> None:
+        """Fail unless both replays of the log give what the run did."""
+        assert replay_facts(read_log(served.log).records, self._pool().control) is None
+        again = self._pool()
+        assert replay_inputs(read_log(served.log).records, again.fleet, again.control) is None
+
+    def _keep(self, request_id: int, made: tuple[int, ...]) -> None:
+        self._outputs[request_id] = self._outputs.get(request_id, ()) + made
+
+
+@contextmanager
+def live_stack(config: RunConfig, folder: Path) -> Iterator[LiveStack]:
+    """Yield a stack whose ranks are up; everything is stopped afterwards."""
+    stack = LiveStack(config, folder)
+    try:
+        stack.engine.start()
+        stack.engine.start_clock()
+        yield stack
+    finally:
+        stack.engine.close()
+
+
+def _prompts(config: RunConfig, block_tokens: int) -> Sequence[Prompt]:
+    assert config.model is not None
+    return list(
+        live_prompts(
+            load_stream(config).rows,
+            vocab_size=config.model.vocab_size,
+            block_tokens=block_tokens,
+            seed=config.seed,
+            token_scale=config.workload.token_scale,
+        )
+    )
+
+
+class _Feed:
+    """Requests that arrive the later the more are open, until it is closed."""
+
+    def __init__(self, engine: LiveEngine, loop: Loop, prompts: Sequence[Prompt]) -> None:
+        self.is_open = True
+        self._engine, self._loop, self._prompts = engine, loop, prompts
+
+    def __iter__(self) -> Iterator[Request]:
+        for prompt in self._prompts:
+            if not self.is_open:
+                return
+            open_requests = self._loop.arrived - self._loop.ended
+            yield replace(prompt.request, arrival_ns=self._engine.now() + GAP_NS * open_requests**2)
