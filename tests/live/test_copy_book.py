@@ -9,7 +9,7 @@ from vertumnus.live.copies import CopyBook, CopyResult
 from vertumnus.live.messages import Copy, Peer
 from vertumnus.live.posting import Posting
 
-JOB = CopyJob(5, CpGroup(2, 2), ((0, 128), (1, 192), (64, 129), (195, 130)))
+JOB = CopyJob(5, CpGroup(2, 2), ((0, 128), (1, 192), (64, 129), (195, 130)), ())
 """With 64 slots a rank: 0 to 2, 0 to 3, 1 to 2, 3 to 2."""
 
 
@@ -68,7 +68,7 @@ def test_failed_pairs_meet_anew() -> None:
     book.begin(JOB)
     book.failed(5, 2, "timed out")
     book.failed(5, 3, "timed out")
-    again = CopyJob(6, CpGroup(3, 1), ((0, 192), (64, 193)))
+    again = CopyJob(6, CpGroup(3, 1), ((0, 192), (64, 193)), ())
     assert [posting.body for posting in book.begin(again)] == [
         Copy(6, ((0, 192),), ((3, 1),)),
         Copy(6, ((64, 193),), ((3, 0),)),
@@ -117,7 +117,7 @@ def test_moves_that_cannot_be_are_refused(moves: tuple[tuple[int, int], ...]) ->
     """None at all, a destination outside the worker, a source outside the pool."""
     book = a_book(by_transfer=True)
     with pytest.raises(ProtocolError, match="copy 6"):
-        book.participants(CopyJob(6, CpGroup(2, 2), moves))
+        book.participants(CopyJob(6, CpGroup(2, 2), moves, ()))
 
 
 def test_a_confirmation_that_nobody_waits_for_is_an_error() -> None:

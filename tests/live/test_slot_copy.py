@@ -20,7 +20,7 @@ from vertumnus.live.transfer import SharedBlocks
 
 RANKS, SLOTS, BLOCK_TOKENS, LIMIT_S = 3, 8, 16, 10.0
 CPU = torch.device("cpu")
-SWAP = CopyJob(1, CpGroup(0, 2), ((0, 12), (8, 4), (1, 13), (17, 5), (2, 6)))
+SWAP = CopyJob(1, CpGroup(0, 2), ((0, 12), (8, 4), (1, 13), (17, 5), (2, 6)), ())
 """Rank 0 to 1 and back, twice and once; rank 2 to 0; and within rank 0. Slots 0 to 7 are rank 0's."""
 
 
@@ -89,7 +89,7 @@ def test_copies_follow_one_another_on_the_same_pairs(pool: Pool) -> None:
     """A block that wanders from rank to rank and back is still what it was."""
     block = pool.block(0).clone()
     for job_id, move in enumerate([(0, 9), (9, 18), (18, 0)] * 3):
-        pool.carry_out(parts(pool, CopyJob(job_id, CpGroup(move[1] // SLOTS, 1), (move,))))
+        pool.carry_out(parts(pool, CopyJob(job_id, CpGroup(move[1] // SLOTS, 1), (move,), ())))
         pool.block(move[0]).zero_()
     assert torch.equal(pool.block(0), block)
 

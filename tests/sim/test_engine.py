@@ -7,6 +7,8 @@ from tests.support.builders import a_prefill_time, a_profile
 from vertumnus.domain.cluster import CpGroup
 from vertumnus.domain.facts import TimerFired
 from vertumnus.domain.jobs import (
+    CopyDone,
+    CopyJob,
     DecodeDone,
     FirstToken,
     HandoffDone,
@@ -142,3 +144,25 @@ def test_closing_twice_is_safe() -> None:
     engine = an_engine()
     engine.close()
     engine.close()
+
+
+def a_copy(job_id: int, source: CpGroup, destination: CpGroup) -> CopyJob:
+    """A block of one token, 1 KiB: 3 ms and 51 ns on its link."""
+    return CopyJob(job_id, destination, ((0, 9),), (source,))
+
+
+def test_copies_take_turns_on_each_link_in_each_direction() -> None:
+    """Out of one worker, and into one, a copy follows the one before; an unrelated one does not wait."""
+    engine, other, third = an_engine(), CpGroup(2, 2), CpGroup(4, 2)
+    jobs = [(PAIR, other), (PAIR, third), (third, other), (other, PAIR)]
+    for number, (source, destination) in enumerate(jobs):
+        engine.submit(a_copy(number, source, destination))
+    took = 3 * MS + 51
+    done = drain(engine)
+    assert [(outcome.job_id, outcome.at) for outcome in done] == [
+        (0, took),
+        (3, took),
+        (1, 2 * took),
+        (2, 2 * took),
+    ]
+    assert all(isinstance(outcome, CopyDone) and outcome.wire_ns == took for outcome in done)

@@ -143,7 +143,8 @@ class Driver:
 
     def copy(self, worker: CpGroup, moves: Sequence[tuple[SlotId, SlotId]]) -> CopyJob:
         """Submit a copy to *worker*, each move from a slot to a slot."""
-        job = CopyJob(self.new_job(), worker, tuple(moves))
+        sources = dict.fromkeys(self._plan.worker_of(slot // self._plan.blocks_per_rank) for slot, _ in moves)
+        job = CopyJob(self.new_job(), worker, tuple(moves), tuple(sources))
         self.engine.submit(job)
         return job
 

@@ -60,6 +60,8 @@ class CopyJob(Job, frozen=True, gc=False, array_like=True, tag=True):
     """The destination."""
     moves: tuple[tuple[SlotId, SlotId], ...]
     """(source slot, destination slot) of each block; a destination's ranks each take their own."""
+    sources: tuple[CpGroup, ...]
+    """The workers that the blocks come from."""
 
 
 class AdoptJob(Job, frozen=True, gc=False, array_like=True, tag=True):

@@ -7,6 +7,10 @@ from msgspec import Struct
 from vertumnus.domain.cluster import CpGroup
 from vertumnus.domain.units import BlockKey, Epoch, Nanoseconds, Rank, RequestId, Tokens
 
+TransferReason: TypeAlias = Literal["reconcile", "pull", "inter", "intra"]
+"""Why blocks are copied: to make a prefix whole again after a split (sec. 6.2), for a request that is
+placed where they are missing, or as a replica at another degree or at the same one (sec. 7.2)."""
+
 
 class Order(Struct, frozen=True, gc=False, array_like=True, tag=True):
     """Base of the orders."""
@@ -41,8 +45,9 @@ class Transfer(Order, frozen=True, gc=False, array_like=True, tag=True):
     sources: tuple[Rank, ...]
     """A rank that holds each block from *first_block* on."""
     destination: CpGroup
-    reason: Literal["reconcile"]
-    for_request: RequestId
+    reason: TransferReason
+    for_request: RequestId | None
+    """The request that waits for it; None for a replica, which nobody waits for."""
 
 
 class Cancel(Order, frozen=True, gc=False, array_like=True, tag=True):

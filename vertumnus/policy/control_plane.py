@@ -40,11 +40,13 @@ from vertumnus.policy.candidates import WorkerState
 from vertumnus.policy.composer import WINDOW, Books, compose
 from vertumnus.policy.config import CacheConfig, PolicyConfig
 from vertumnus.policy.ledger import Ledger
+from vertumnus.policy.links import Links
 from vertumnus.policy.placement import Decision, Offer
 from vertumnus.policy.placer import Placer
 from vertumnus.policy.pool import PoolState
 from vertumnus.policy.prefix.index import Match, PrefixIndex
 from vertumnus.policy.prefix.reconcile import Reconciler
+from vertumnus.policy.prefix.transfers import TransferBook
 from vertumnus.policy.reconfig.config import ControllerConfig, ManualController
 from vertumnus.policy.statistics import PrefixStatistics
 from vertumnus.policy.waiting import Waiting
@@ -87,9 +89,8 @@ class ControlPlane:
         self.ledger = Ledger(self.pool.groups)
         self.index = PrefixIndex(self.pool.groups)
         self.statistics = PrefixStatistics(cache, self.index, prefill_time, block_tokens)
-        self._reconciler = Reconciler(
-            self.index, prefill_time, link, block_tokens=block_tokens, block_bytes=block_bytes
-        )
+        self.transfers = TransferBook(self.pool, Links(link, block_bytes))
+        self._reconciler = Reconciler(self.index, self.transfers, prefill_time, block_tokens)
         books = Books(self.pool, self.ledger, self.index, self.statistics, self._reconciler)
         self._composer = compose(
             books, lattice, prefill_time, controller or ManualController(), kappa or {}, token_scale
@@ -130,9 +131,10 @@ class ControlPlane:
         return handler(fact) if handler is not None else []
 
     def check(self) -> None:
-        """Raise InvariantError unless ledger and index are consistent and settle with the open requests."""
+        """Raise InvariantError unless all books are consistent and settle with the open requests."""
         self.ledger.check()
         self.index.check()
+        self.transfers.check()
         if not self._open and self.ledger.total_ns != 0:
             raise InvariantError(f"no request is open and {self.ledger.total_ns} ns are reserved")
 
@@ -145,7 +147,7 @@ class ControlPlane:
         decision = self._placer.decide(request, 0, match.held, fact.at)
         if decision.offers and match.known:
             self._count_missed(request, match, decision)
-        return self._orders(placed, match, decision)
+        return self._orders(placed, match, decision, fact.at)
 
     def _cancelled(self, fact: RequestCancelled) -> list[AnyOrder]:
         return [Cancel(fact.request_id)] if fact.request_id in self._open else []
@@ -166,7 +168,7 @@ class ControlPlane:
     def _place_again(self, placed: Placed, now: Nanoseconds) -> list[AnyOrder]:
         request = placed.request
         match = self.index.match(request.block_keys or ())
-        return self._orders(placed, match, self._placer.decide(request, placed.attempt, match.held, now))
+        return self._orders(placed, match, self._placer.decide(request, placed.attempt, match.held, now), now)
 
     def _place_waiting(self, now: Nanoseconds) -> list[AnyOrder]:
         return [
@@ -181,7 +183,7 @@ class ControlPlane:
         del self._open[fact.request_id]
         return []
 
-    def _orders(self, placed: Placed, match: Match, decision: Decision) -> list[AnyOrder]:
+    def _orders(self, placed: Placed, match: Match, decision: Decision, now: Nanoseconds) -> list[AnyOrder]:
         request = placed.request
         if decision.chosen is None:
             return self._without_worker(placed, decision)
@@ -189,7 +191,7 @@ class ControlPlane:
         self.ledger.reserve(request.request_id, offer.worker, offer.service_ns)
         self._count_routed(placed, offer)
         held = match.held[self.pool.workers[offer.worker].place]
-        fetch = self._reconciler.fetch(request, offer.worker, held, match.known)
+        fetch = self._reconciler.fetch(request, offer.worker, held, match.known, now)
         prefill = Prefill(
             request.request_id,
             placed.attempt,
@@ -275,12 +277,12 @@ class ControlPlane:
         return []
 
     def _transfer_finished(self, fact: TransferFinished) -> list[AnyOrder]:
-        path = self._reconciler.end(fact.transfer_id).path
+        path = self.transfers.end(fact.transfer_id, fact.at).path
         self.index.install(path[: fact.first_block + len(fact.owners)], fact.first_block, fact.owners)
         return []
 
     def _transfer_ended(self, fact: TransferFailed) -> list[AnyOrder]:
-        self._reconciler.end(fact.transfer_id)
+        self.transfers.end(fact.transfer_id, fact.at)
         return []
 
     # ---- losses, transitions, timers ------------------------------------------------------------

@@ -22,7 +22,7 @@ class CacheOp(Struct, frozen=True, gc=False, kw_only=True):
     """Why it was ordered."""
     worker: CpGroup
     """The destination."""
-    for_request: RequestId
+    for_request: RequestId | None
     outcome: Literal["finished", "failed", "interrupted"]
     """Interrupted when the run ended first."""
     reason: str | None

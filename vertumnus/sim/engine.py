@@ -4,6 +4,7 @@ from heapq import heappop, heappush
 
 from msgspec.structs import replace
 
+from vertumnus.domain.cluster import CpGroup
 from vertumnus.domain.facts import InputFact
 from vertumnus.domain.jobs import (
     Adopted,
@@ -32,8 +33,9 @@ class SimEngine:
         self._now: Nanoseconds = 0
         self._sequence = 0
         self._heap: list[tuple[Nanoseconds, int, InputFact | AnyOutcome]] = []
-        self._link_free: dict[int, Nanoseconds] = {}
-        """When the last copy into the worker that begins at a rank is over."""
+        self._in_free: dict[CpGroup, Nanoseconds] = {}
+        self._out_free: dict[CpGroup, Nanoseconds] = {}
+        """When the last copy into, or out of, each worker is over."""
         self._decoding: dict[JobId, Nanoseconds] = {}
         """When each hand-off job emits its first token, until its output is complete."""
 
@@ -89,12 +91,14 @@ class SimEngine:
         """Nothing was started."""
 
     def _copy(self, job: CopyJob) -> None:
-        ready = max(
-            self._now, self._link_free.get(job.worker.first_rank, 0)
-        )  # one copy at a time into a worker
+        """Let the copy follow those before it on each of its links: one at a time in each direction."""
+        ready = max(self._now, self._in_free.get(job.worker, 0))
+        for source in job.sources:
+            ready = max(ready, self._out_free.get(source, 0))
         payload, took = self._durations.copy(len(job.moves))
-        self._link_free[job.worker.first_rank] = ready + took
-        self._push(CopyDone(ready + took, job.job_id, payload, took), ready + took)
+        end = self._in_free[job.worker] = ready + took
+        self._out_free.update(dict.fromkeys(job.sources, end))
+        self._push(CopyDone(end, job.job_id, payload, took), end)
 
     def _decode(self, job: HandoffJob) -> None:
         arrived = self._now + self._durations.handoff(job.input_tokens)

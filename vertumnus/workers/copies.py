@@ -9,6 +9,7 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
+from vertumnus.domain.cluster import CpGroup
 from vertumnus.domain.facts import Evicted
 from vertumnus.domain.orders import Transfer
 from vertumnus.domain.units import BlockKey, Rank, SlotId
@@ -26,6 +27,8 @@ class Copy(Struct):
     """One past the last block of the copy."""
     slots: dict[int, SlotId]
     """Reserved destination slot of each block that travels."""
+    sources: tuple[CpGroup, ...]
+    """The workers that the blocks come from."""
     moves: tuple[tuple[SlotId, SlotId], ...]
     evicted: tuple[Evicted, ...]
     pinned: list[tuple[Worker, tuple[BlockKey, ...]]]
@@ -44,7 +47,8 @@ def begin_copy(order: Transfer, destination: Worker, worker_of_rank: Mapping[Ran
     if not travelling:
         return "no block to copy is left at its source"
     path = order.path[: first + len(sources)]
-    pinned = _pin(path, [destination, *dict.fromkeys(source for source in sources if source is not None)])
+    senders = list(dict.fromkeys(source for source in sources if source is not None))
+    pinned = _pin(path, [destination, *senders])
     if not destination.cache.has_room(len(travelling)):
         _unpin(pinned)
         return "no room at the destination"
@@ -56,7 +60,8 @@ def begin_copy(order: Transfer, destination: Worker, worker_of_rank: Mapping[Ran
         if source is not None
     )
     evicted = tuple(gone for reservation in reservations.values() for gone in reservation.evicted)
-    return Copy(order, destination, first, len(path), slots, moves, evicted, pinned)
+    groups = tuple(worker.group for worker in senders)
+    return Copy(order, destination, first, len(path), slots, groups, moves, evicted, pinned)
 
 
 def finish_copy(copy: Copy) -> tuple[Rank, ...]:

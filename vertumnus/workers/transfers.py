@@ -36,7 +36,7 @@ class Transfers:
         job_id = state.next_job()
         self._open[job_id] = copy
         state.facts.append(TransferStarted(now, order.transfer_id, order.destination, copy.evicted))
-        state.jobs.append(CopyJob(job_id, order.destination, copy.moves))
+        state.jobs.append(CopyJob(job_id, order.destination, copy.moves, copy.sources))
 
     def done(self, outcome: CopyDone) -> None:
         """Make the copied blocks resident, unless their destination was lost meanwhile."""

@@ -93,6 +93,20 @@ class PrefixIndex:
             _settle(held, holding, known)
         return Match(held, known)
 
+    def owners(self, keys: Sequence[BlockKey], mine: int, reach: int) -> list[Rank]:
+        """Return a rank that has each leading key: one of *mine*, else of *reach* (both bitmasks).
+
+        Ends before the first key that neither has.
+        """
+        ranks: list[Rank] = []
+        for key in keys:
+            node = self._nodes.get(key)
+            owners = 0 if node is None else (node.owners & mine) or (node.owners & reach)
+            if not owners:
+                break
+            ranks.append((owners & -owners).bit_length() - 1)
+        return ranks
+
     def replica_count(self, key: BlockKey, degree: int) -> int:
         """Return ReplicaCount(z, C): degree-C workers that hold the block [workers] (sec. 7.1)."""
         node = self._nodes.get(key)

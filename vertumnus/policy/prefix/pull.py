@@ -1,0 +1,165 @@
+"""Pulls at routing time: what fetching the missing blocks would mean for each candidate (sec. 7.2).
+
+A candidate that holds less of a prompt's prefix than the best holder may fetch the rest while the request
+waits there. For one request, in the order of a decision:
+
+    pulls = puller.look(request, match.held, now)           # once; None when nobody holds more than others
+    pull = pulls.price(worker, held, wait_ns, service_ns)   # per candidate; None when computing is no later
+    fetch = puller.begin(request, pull, now)                # for the chosen candidate only
+    if fetch.order is not None: orders.append(fetch.order)  # before the request's Prefill
+    Prefill(..., expected_cached=pull.cached_tokens, after_transfer=fetch.transfer_id)
+
+``held`` is what is resident at the candidate, blocks that queued requests will compute not counted: the
+fleet copies onto what is there when it gets the order. The prefill of a pulled offer starts at
+``max(now + wait_ns, pull.ready_ns)`` and takes ``pull.service_ns``. When the transfer fails, for lack of
+room or of a rank, the request's step starts without it and computes the blocks.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from vertumnus.domain.cluster import CpGroup
+from vertumnus.domain.errors import ProtocolError
+from vertumnus.domain.prefill_time import PrefillTimeModel
+from vertumnus.domain.request import Request
+from vertumnus.domain.units import Blocks, Nanoseconds, Tokens
+from vertumnus.policy.candidates import WorkerState
+from vertumnus.policy.pool import PoolState
+from vertumnus.policy.prefix.index import PrefixIndex
+from vertumnus.policy.prefix.transfers import Fetch, TransferBook
+
+
+class Pull(NamedTuple):
+    """One candidate with the blocks that it would fetch."""
+
+    worker: CpGroup
+    ready_ns: Nanoseconds
+    """When the blocks would be there [ns of the run's clock]."""
+    first_block: Blocks
+    """Leading blocks that the candidate holds."""
+    blocks: Blocks
+    """Leading blocks that it would hold then."""
+    cached_tokens: Tokens
+    """P with them."""
+    service_ns: Nanoseconds
+    """s with them: E at the candidate's degree [ns]."""
+    source: CpGroup | None
+    """The worker that they come from; None when a transfer under way brings them."""
+    joined: int | None = None
+    """That transfer."""
+
+
+class Puller:
+    """Prices pulls on the links as they are reserved, and begins the one that was chosen."""
+
+    def __init__(
+        self,
+        pool: PoolState,
+        index: PrefixIndex,
+        transfers: TransferBook,
+        prefill_time: PrefillTimeModel,
+        block_tokens: Tokens,
+    ) -> None:
+        self.transfers = transfers
+        self.prefill_time = prefill_time
+        self.block_tokens = block_tokens
+        self._pool = pool
+        self._index = index
+
+    def look(self, request: Request, held: Sequence[Blocks], now: Nanoseconds) -> "Pulls | None":
+        """Return the pulls that *request* may choose from; *held* are leading blocks by the worker's place.
+
+        The source is the holder of the longest prefix, of several the one whose link has rested longest.
+        None when nothing is held, or every worker that could be a source holds equally much.
+        """
+        most = (request.input_tokens - 1) // self.block_tokens  # one token is always computed
+        best, least = min(max(held), most), min(held)
+        if best <= least:
+            return None
+        sources = [state for state in self._pool.workers.values() if held[state.place] >= best]
+        serving = [state.group for state in sources if state.draining is None]
+        if not serving:
+            return None
+        source = min(serving, key=self.transfers.links.out_free)
+        return Pulls(self, request, source, best, now)
+
+    def begin(self, request: Request, pull: Pull, now: Nanoseconds) -> Fetch:
+        """Return the transfer that the request, placed by *pull*, waits for; its links are reserved."""
+        if pull.joined is not None:
+            return Fetch(pull.joined, None)
+        if pull.source is None:
+            raise ProtocolError(f"request {request.request_id}: a pull without a source joins a transfer")
+        path = (request.block_keys or ())[: pull.blocks]
+        sources = self._index.owners(path[pull.first_block :], pull.worker.mask, pull.source.mask)
+        order = self.transfers.begin(
+            path, pull.first_block, sources, pull.worker, "pull", request.request_id, now
+        )
+        return Fetch(order.transfer_id, order)
+
+
+class Pulls:
+    """The pulls of one request at one instant; made by `Puller.look`."""
+
+    def __init__(
+        self, puller: Puller, request: Request, source: CpGroup, best: Blocks, now: Nanoseconds
+    ) -> None:
+        self._puller = puller
+        self._request = request
+        self._source = source
+        self._best = best
+        self._now = now
+        self._out_free = max(now, puller.transfers.links.out_free(source))
+        self._copy_ns: dict[Blocks, Nanoseconds] = {}
+        self._service_ns: dict[tuple[int, Blocks], Nanoseconds] = {}
+
+    def price(
+        self, worker: WorkerState, held: Blocks, wait_ns: Nanoseconds, service_ns: Nanoseconds
+    ) -> Pull | None:
+        """Return the pull of *worker*, which holds *held* leading blocks.
+
+        None when it has nothing to fetch, or when its prefill, after *wait_ns* in *service_ns* with what it
+        holds, would end no later than with the fetched blocks.
+        """
+        if held >= self._best:
+            return None
+        group, keys = worker.group, self._request.block_keys or ()
+        under_way = self._puller.transfers.bringing(group, keys[held])
+        if under_way is None:
+            ready, blocks = self._copied(group, self._best - held), self._best
+        else:
+            ready = self._puller.transfers.links.end_of(under_way.transfer_id)
+            blocks = self._reached(under_way.path, held)
+        service = self._service(group.degree, blocks)
+        start = self._now + wait_ns
+        if max(start, ready) + service >= start + service_ns:
+            return None
+        cached = blocks * self._puller.block_tokens
+        if under_way is not None:
+            return Pull(group, ready, held, blocks, cached, service, None, under_way.transfer_id)
+        return Pull(group, ready, held, blocks, cached, service, self._source)
+
+    def _copied(self, group: CpGroup, blocks: Blocks) -> Nanoseconds:
+        links = self._puller.transfers.links
+        took = self._copy_ns.get(blocks)
+        if took is None:
+            took = self._copy_ns[blocks] = links.copy_ns(blocks)
+        return max(self._out_free, links.in_free(group)) + took
+
+    def _reached(self, path: Sequence[int], held: Blocks) -> Blocks:
+        """Return how many leading blocks of the prompt *path*, on its way, covers."""
+        keys, end = self._request.block_keys or (), held
+        for key, ours in zip(path[held:], keys[held : self._best], strict=False):
+            if key != ours:
+                break
+            end += 1
+        return end
+
+    def _service(self, degree: int, blocks: Blocks) -> Nanoseconds:
+        key = (degree, blocks)
+        service = self._service_ns.get(key)
+        if service is None:
+            cached = blocks * self._puller.block_tokens
+            uncached = self._request.input_tokens - cached
+            service = self._puller.prefill_time.predict(degree, uncached, cached)
+            self._service_ns[key] = service
+        return service
