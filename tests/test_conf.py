@@ -75,6 +75,7 @@ def test_the_backend_switches_the_scale_of_everything_else() -> None:
 
 
 SIMULATED = (
+    ("policy=vertumnus",),
     ("policy=paper", "slo=live"),
     ("policy=least_loaded", "cluster=pool40_cp4", "arrival=load"),
     ("policy=round_robin", "arrival=poisson"),

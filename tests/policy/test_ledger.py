@@ -45,9 +45,9 @@ def test_a_reservation_is_repriced_where_it_lies() -> None:
     """What the step will really take replaces the estimate, up or down."""
     ledger = Ledger(WORKERS)
     ledger.reserve(0, SINGLE, 100)
-    ledger.reprice(0, 70)
+    ledger.begin(0, 70)
     assert (list(ledger.outstanding()), ledger.total_ns) == ([0, 70], 70)
-    ledger.reprice(0, 130)
+    ledger.begin(0, 130)
     assert ledger.total_ns == 130
     ledger.release(0)
     assert ledger.total_ns == 0
@@ -88,7 +88,7 @@ def test_the_audit_notices_a_wrong_total() -> None:
 
 operations = st.lists(
     st.tuples(
-        st.sampled_from(["reserve", "reprice", "release"]),
+        st.sampled_from(["reserve", "begin", "release"]),
         st.integers(0, 5),
         st.sampled_from(WORKERS),
         st.integers(0, 2**62),
@@ -106,8 +106,8 @@ def test_totals_are_the_sums_of_the_reservations(steps) -> None:
         if action == "reserve" and request_id not in entries:
             ledger.reserve(request_id, worker, service_ns)
             entries[request_id] = (worker, service_ns)
-        elif action == "reprice" and request_id in entries:
-            ledger.reprice(request_id, service_ns)
+        elif action == "begin" and request_id in entries:
+            ledger.begin(request_id, service_ns)
             entries[request_id] = (entries[request_id][0], service_ns)
         elif action == "release":
             ledger.release(request_id)

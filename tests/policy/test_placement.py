@@ -14,7 +14,8 @@ from vertumnus.policy.config import (
     RoundRobinPolicy,
     StaticPolicy,
 )
-from vertumnus.policy.placement import Offer, cheapest, cost_rule
+from vertumnus.policy.placement import Offer, cheapest
+from vertumnus.policy.policies.rules import cost_rule
 
 QUAD, PAIR, SINGLE = CpGroup(0, 4), CpGroup(4, 2), CpGroup(6, 1)
 OFFERS = (Offer(QUAD, 0, 10, 100, 60), Offer(PAIR, 16, 40, 120, 20), Offer(SINGLE, 0, 0, 180, 0))

@@ -9,14 +9,17 @@ from hypothesis import strategies as st
 
 from tests.support.builders import a_cluster, a_control_plane, shared_prefix_requests
 from tests.support.chaos import ChaosEngine
+from tests.support.queues import assert_queues_mirrored
 from vertumnus.domain.codec import ORDER, Record
 from vertumnus.domain.facts import RequestEnded, StepStarted
+from vertumnus.domain.orders import Prefill
 from vertumnus.policy.config import (
     HomoPolicy,
     LeastLoadedPolicy,
     PaperPolicy,
     RoundRobinPolicy,
     StaticPolicy,
+    VertumnusPolicy,
 )
 from vertumnus.policy.control_plane import ControlPlane
 from vertumnus.serving.loop import Loop
@@ -32,11 +35,13 @@ shapes = st.lists(
 class Rig:
     """A pool on the chaos engine that audits itself after every event."""
 
-    def __init__(self, seed: int, policy=None, composition=None, **chaos: float) -> None:
+    def __init__(
+        self, seed: int, policy=None, composition=None, blocks_per_rank: int | None = None, **chaos: float
+    ) -> None:
         random = Random(seed)
         self.cluster = a_cluster(
             composition=composition,
-            blocks_per_rank=random.choice([12, 20, 64]),
+            blocks_per_rank=blocks_per_rank or random.choice([12, 20, 64]),
             decode=DecodeConfig(ranks=2, slots_per_rank=random.choice([1, 3]), tokens_per_rank=400),
             step_tokens=random.choice([0, 100, 400]),
             handoff_share=random.choice([0.25, 1.0]),
@@ -57,6 +62,7 @@ class Rig:
         self.fleet.check()
         self.control.check()
         assert self.control.index.resident() == self.resident_by_rank()
+        assert_queues_mirrored(self.fleet, self.control)
 
     def resident_by_rank(self) -> dict[int, int]:
         """Blocks on the ranks of workers in service, as the workers know them."""
@@ -73,11 +79,14 @@ class Rig:
         return [r.body for r in self.records if type(r.body) is RequestEnded]
 
 
+policies = st.sampled_from([PaperPolicy(), VertumnusPolicy()])
+
+
 @settings(max_examples=60, deadline=None)
-@given(shapes, st.integers(0, 10_000))
-def test_books_balance_under_failures(lengths, seed) -> None:
+@given(shapes, st.integers(0, 10_000), policies)
+def test_books_balance_under_failures(lengths, seed, policy) -> None:
     """Steps and hand-offs fail, clients cancel, ranks die: each request ends once, all books close at 0."""
-    rig = Rig(seed, step_error=0.03, handoff_error=0.1, cancel=0.2)
+    rig = Rig(seed, policy, step_error=0.03, handoff_error=0.1, cancel=0.2)
     random = Random(seed)
     if random.random() < 0.5:
         rig.engine.lose_rank(random.randrange(4), random.randrange(200_000_000))
@@ -92,23 +101,35 @@ def test_books_balance_under_failures(lengths, seed) -> None:
 
 
 @settings(max_examples=30, deadline=None)
-@given(shapes, st.integers(0, 10_000))
-def test_undisturbed_runs_finish_everything(lengths, seed) -> None:
+@given(shapes, st.integers(0, 10_000), policies)
+def test_undisturbed_runs_finish_everything(lengths, seed, policy) -> None:
     """Without failures every request finishes, however small memory and decode pool are."""
-    rig = Rig(seed)
+    rig = Rig(seed, policy)
     rig.run(lengths)
     assert {end.status for end in rig.ends()} == {"finished"}
 
 
 @settings(max_examples=30, deadline=None)
-@given(shapes, st.integers(0, 10_000))
-def test_replays_are_exact(lengths, seed) -> None:
+@given(shapes, st.integers(0, 10_000), policies)
+def test_replays_are_exact(lengths, seed, policy) -> None:
     """Facts through a fresh control plane give the same orders; inputs give all facts and orders."""
-    rig = Rig(seed, step_error=0.03, handoff_error=0.1, cancel=0.2)
+    rig = Rig(seed, policy, step_error=0.03, handoff_error=0.1, cancel=0.2)
     rig.engine.lose_rank(seed % 4, 50_000_000)
     rig.run(lengths)
     assert replay_facts(rig.records, rig.fresh()[1]) is None
     assert replay_inputs(rig.records, *rig.fresh()) is None
+
+
+@settings(max_examples=30, deadline=None)
+@given(shapes, st.integers(0, 10_000))
+def test_promised_blocks_are_there_when_the_step_starts(lengths, seed) -> None:
+    """With room for everything a step reuses at least what its request was priced with, in any order."""
+    rig = Rig(seed, VertumnusPolicy(), blocks_per_rank=400)
+    rig.run(lengths)
+    placed = {r.body.request_id: r.body for r in rig.records if type(r.body) is Prefill}
+    for record in rig.records:
+        for item in record.body.items if type(record.body) is StepStarted else ():
+            assert item.cached_tokens >= placed[item.request_id].expected_cached
 
 
 def test_replay_names_the_first_difference() -> None:
@@ -126,6 +147,8 @@ def test_replay_names_the_first_difference() -> None:
     ("policy", "composition"),
     [
         (PaperPolicy(beta=2.0, queue_estimate="remaining"), None),
+        (VertumnusPolicy(), None),
+        (VertumnusPolicy(shortest_first=False), None),
         (HomoPolicy(), {2: 2}),
         (StaticPolicy(length_threshold=60), None),
         (LeastLoadedPolicy(), None),

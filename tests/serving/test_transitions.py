@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from tests.support.builders import a_cluster, a_control_plane, shared_prefix_requests
 from tests.support.chaos import ChaosEngine
+from tests.support.queues import assert_queues_mirrored
 from vertumnus.domain.cluster import CpGroup
 from vertumnus.domain.codec import Record
 from vertumnus.domain.facts import (
@@ -21,6 +22,7 @@ from vertumnus.domain.facts import (
     WorkerFormed,
 )
 from vertumnus.domain.orders import Answer, CloseTransition, Reopen, Transfer
+from vertumnus.policy.config import PaperPolicy, VertumnusPolicy
 from vertumnus.policy.control_plane import ControlPlane
 from vertumnus.serving.loop import Loop
 from vertumnus.serving.replay import replay_facts, replay_inputs
@@ -36,13 +38,15 @@ wishes = st.lists(
 shapes = st.lists(
     st.tuples(st.integers(0, 4), st.integers(0, 9), st.integers(1, 20)), min_size=5, max_size=50
 )
+policies = st.sampled_from([PaperPolicy(), VertumnusPolicy()])
 
 
 class MovingRig:
     """Eight ranks under degrees 1, 2, 4, an operator with wishes, an audit after every event."""
 
-    def __init__(self, seed: int, actions, composition=None, **chaos: float) -> None:
+    def __init__(self, seed: int, actions, composition=None, policy=None, **chaos: float) -> None:
         random = Random(seed)
+        self.policy = policy
         self.cluster = a_cluster(
             composition=composition or {4: 1, 2: 1, 1: 2},
             degrees=(1, 2, 4),
@@ -61,7 +65,7 @@ class MovingRig:
         self.loop = Loop(self.engine, self.fleet, self.control, self.record)
 
     def fresh(self) -> tuple[Fleet, ControlPlane]:
-        return Fleet(self.cluster, 16), a_control_plane(self.cluster)
+        return Fleet(self.cluster, 16), a_control_plane(self.cluster, self.policy)
 
     def ranks_now(self):
         for worker in self.fleet.workers.values():
@@ -84,6 +88,7 @@ class MovingRig:
     def audit(self) -> None:
         self.fleet.check()
         self.control.check()
+        assert_queues_mirrored(self.fleet, self.control)
         if any(worker.state == "forming" for worker in self.fleet.workers.values()):
             return  # second copies of blocks are told when the worker is formed
         counted: dict[int, int] = {}
@@ -100,10 +105,10 @@ class MovingRig:
 
 
 @settings(max_examples=120)
-@given(shapes, wishes, st.integers(0, 10_000))
-def test_random_moves_lose_nothing(lengths, actions, seed) -> None:
+@given(shapes, wishes, st.integers(0, 10_000), policies)
+def test_random_moves_lose_nothing(lengths, actions, seed, policy) -> None:
     """Every request finishes, every wish is answered, and what closed committed under new epochs."""
-    rig = MovingRig(seed, actions)
+    rig = MovingRig(seed, actions, policy=policy)
     rig.run(lengths)
     ends = rig.bodies(RequestEnded)
     assert sorted(end.request_id for end in ends) == list(range(len(lengths)))
@@ -115,10 +120,12 @@ def test_random_moves_lose_nothing(lengths, actions, seed) -> None:
 
 
 @settings(max_examples=80)
-@given(shapes, wishes, st.integers(0, 10_000))
-def test_random_moves_with_failures_lose_nothing_silently(lengths, actions, seed) -> None:
+@given(shapes, wishes, st.integers(0, 10_000), policies)
+def test_random_moves_with_failures_lose_nothing_silently(lengths, actions, seed, policy) -> None:
     """Ranks die, acknowledgements are lost, steps fail: each request ends once, and both replays agree."""
-    rig = MovingRig(seed, actions, step_error=0.02, handoff_error=0.05, cancel=0.1, lost_ack=0.05)
+    rig = MovingRig(
+        seed, actions, policy=policy, step_error=0.02, handoff_error=0.05, cancel=0.1, lost_ack=0.05
+    )
     random = Random(seed)
     for _ in range(random.randrange(3)):
         rig.engine.lose_rank(random.randrange(8), random.randrange(400_000_000))

@@ -1,60 +1,28 @@
 """Which policy routes, with its parameters; a parameter that a policy does not have is an error."""
 
-from typing import Literal, TypeAlias
+from typing import TypeAlias
 
 from msgspec import Struct
 
+from vertumnus.policy.policies.paper import PaperPolicy
+from vertumnus.policy.policies.simple import HomoPolicy, LeastLoadedPolicy, RoundRobinPolicy
+from vertumnus.policy.policies.static import StaticPolicy
+from vertumnus.policy.policies.vertumnus import VertumnusPolicy
 
-class PaperPolicy(
-    Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, tag_field="name", tag="paper"
-):
-    """Placement as published (sec. 5.3), FIFO at each worker."""
+__all__ = [
+    "CacheConfig",
+    "HomoPolicy",
+    "LeastLoadedPolicy",
+    "PaperPolicy",
+    "PolicyConfig",
+    "RoundRobinPolicy",
+    "StaticPolicy",
+    "VertumnusPolicy",
+]
 
-    beta: float = 1.0
-    """Weight of the service time, >= 1: above 1 a prefix hit attracts more than it saves."""
-    gpu_time_weight: float = 0.1
-    """lambda >= 0: price of GPU time beyond what the smallest eligible degree would use."""
-    queue_estimate: Literal["outstanding", "remaining"] = "outstanding"
-    """``outstanding`` sums full predicted times, as the formula of sec. 5.3; ``remaining`` takes off
-    what the running step has already used, as its prose."""
-
-    def __post_init__(self) -> None:
-        if not 1.0 <= self.beta < float("inf"):
-            raise ValueError(f"beta must be at least 1, got {self.beta}")
-        if not 0.0 <= self.gpu_time_weight < float("inf"):
-            raise ValueError(f"gpu_time_weight must be at least 0, got {self.gpu_time_weight}")
-
-
-class HomoPolicy(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, tag_field="name", tag="homo"):
-    """All workers at one degree; least predicted wait plus cache-aware service time."""
-
-
-class StaticPolicy(
-    Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, tag_field="name", tag="static"
-):
-    """Prompts longer than a threshold go to the largest degree, the others to the smallest."""
-
-    length_threshold: int
-    """The longest prompt that still goes to the smallest degree [tokens as served]."""
-
-    def __post_init__(self) -> None:
-        if self.length_threshold < 1:
-            raise ValueError(f"length_threshold must be at least 1 token, got {self.length_threshold}")
-
-
-class LeastLoadedPolicy(
-    Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, tag_field="name", tag="least_loaded"
-):
-    """The worker with the least outstanding predicted work, whatever it has cached."""
-
-
-class RoundRobinPolicy(
-    Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, tag_field="name", tag="round_robin"
-):
-    """Each eligible worker in turn."""
-
-
-PolicyConfig: TypeAlias = PaperPolicy | HomoPolicy | StaticPolicy | LeastLoadedPolicy | RoundRobinPolicy
+PolicyConfig: TypeAlias = (
+    VertumnusPolicy | PaperPolicy | HomoPolicy | StaticPolicy | LeastLoadedPolicy | RoundRobinPolicy
+)
 
 
 class CacheConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):

@@ -188,16 +188,18 @@ class ControlPlane:
         if decision.chosen is None:
             return self._without_worker(placed, decision)
         offer = decision.offers[decision.chosen]
-        self.ledger.reserve(request.request_id, offer.worker, offer.service_ns)
-        self._count_routed(placed, offer)
         held = match.held[self.pool.workers[offer.worker].place]
+        priority = request.arrival_ns if offer.priority is None else offer.priority
+        brings = (request.block_keys or ())[held:] if self._placer.counts_pending else ()
+        self.ledger.reserve(request.request_id, offer.worker, offer.service_ns, priority, brings)
+        self._count_routed(placed, offer)
         fetch = self._reconciler.fetch(request, offer.worker, held, match.known, now)
         prefill = Prefill(
             request.request_id,
             placed.attempt,
             offer.worker,
-            request.arrival_ns,  # first come, first served; a retry keeps its arrival
-            (),
+            priority,
+            () if offer.after is None else (offer.after,),
             offer.service_ns,
             offer.cached_tokens,
             None if fetch is None else fetch.transfer_id,
@@ -236,7 +238,7 @@ class ControlPlane:
         ]
         shares = self._prefill_time.step_shares(degree, sizes)
         for item, share in zip(fact.items, shares, strict=True):
-            self.ledger.reprice(item.request_id, share)
+            self.ledger.begin(item.request_id, share)
             placed = self._open[item.request_id]
             if not placed.is_reuse_counted:  # once per request, however often it is placed
                 placed.is_reuse_counted = True

@@ -1,4 +1,4 @@
-"""Reserved predicted work of each worker: q_w of sec. 5.2-5.3.
+"""Work that is placed and not done, by worker: q_w of sec. 5.2-5.3, and each queue in its order (D3).
 
 Integer nanoseconds, so a balance that is settled is exactly 0. A request's work is reserved when it
 is placed and released once: when its step ends or it is returned or ended before that.
@@ -6,9 +6,22 @@ is placed and released once: when its step ends or it is returned or ended befor
 
 from collections.abc import Sequence
 
+from msgspec import Struct
+
 from vertumnus.domain.cluster import CpGroup
 from vertumnus.domain.errors import InvariantError, ProtocolError
-from vertumnus.domain.units import Nanoseconds, RequestId
+from vertumnus.domain.units import BlockKey, Nanoseconds, RequestId
+from vertumnus.policy.prefix.pending import PendingBlocks
+from vertumnus.policy.queue_mirror import QueueMirror
+
+
+class Reservation(Struct, gc=False):
+    """One placed request's work."""
+
+    place: int
+    service_ns: Nanoseconds
+    priority: int
+    is_queued: bool = True
 
 
 class Ledger:
@@ -19,7 +32,10 @@ class Ledger:
         self._outstanding = [0] * len(workers)
         self._running: list[tuple[Nanoseconds, Nanoseconds]] = [(0, 0)] * len(workers)
         """Predicted time of the step that runs, and when it started."""
-        self._reserved: dict[RequestId, tuple[int, Nanoseconds]] = {}
+        self._reserved: dict[RequestId, Reservation] = {}
+        self.queues = [QueueMirror() for _ in workers]
+        """By place."""
+        self.pending = PendingBlocks()
 
     def recompose(self, workers: Sequence[CpGroup]) -> None:
         """Take a new order of *workers*; those that are no longer among them must be settled.
@@ -32,8 +48,11 @@ class Ledger:
         old = self._place_of
         outstanding = [self._outstanding[old[w]] if w in old else 0 for w in workers]
         running = [self._running[old[w]] if w in old else (0, 0) for w in workers]
+        self.queues = [self.queues[old[w]] if w in old else QueueMirror() for w in workers]
         moved = {place: workers.index(worker) for worker, place in old.items() if worker in workers}
-        self._reserved = {r: (moved[place], ns) for r, (place, ns) in self._reserved.items()}
+        for reservation in self._reserved.values():
+            reservation.place = moved[reservation.place]
+        self.pending.recompose(moved)
         self._outstanding[:], self._running[:] = outstanding, running
         self._place_of = {worker: place for place, worker in enumerate(workers)}
 
@@ -42,28 +61,45 @@ class Ledger:
         """Work reserved at all workers; 0 once every request has ended [ns]."""
         return sum(self._outstanding)
 
-    def reserve(self, request_id: RequestId, worker: CpGroup, service_ns: Nanoseconds) -> None:
-        """Reserve a placed request's predicted work at once (sec. 5.2).
+    def reserve(
+        self,
+        request_id: RequestId,
+        worker: CpGroup,
+        service_ns: Nanoseconds,
+        priority: int = 0,
+        brings: Sequence[BlockKey] = (),
+    ) -> None:
+        """Reserve a placed request's predicted work at once (sec. 5.2), in its worker's queue at *priority*.
 
-        Raises ProtocolError if it is reserved already.
+        *brings* are the blocks that it will leave there. Raises ProtocolError if it is reserved already.
         """
         if request_id in self._reserved:
             raise ProtocolError(f"request {request_id} is reserved already")
         place = self._place_of[worker]
-        self._reserved[request_id] = (place, service_ns)
+        self._reserved[request_id] = Reservation(place, service_ns, priority)
         self._outstanding[place] += service_ns
+        self.queues[place].insert(request_id, priority, service_ns)
+        self.pending.add(request_id, place, brings)
 
-    def reprice(self, request_id: RequestId, service_ns: Nanoseconds) -> None:
-        """Replace a reservation by what the step that now starts will take."""
-        place, before = self._reserved[request_id]
-        self._reserved[request_id] = (place, service_ns)
-        self._outstanding[place] += service_ns - before
+    def begin(self, request_id: RequestId, service_ns: Nanoseconds) -> None:
+        """Take a request out of its queue, and reserve what the step that now starts will take for it."""
+        entry = self._reserved[request_id]
+        self._outstanding[entry.place] += service_ns - entry.service_ns
+        self._dequeue(request_id, entry)
+        entry.service_ns = service_ns
 
     def release(self, request_id: RequestId) -> None:
         """Release a reservation; one that is released already stays so."""
         entry = self._reserved.pop(request_id, None)
         if entry is not None:
-            self._outstanding[entry[0]] -= entry[1]
+            self._outstanding[entry.place] -= entry.service_ns
+            self._dequeue(request_id, entry)
+            self.pending.remove(request_id)
+
+    def queued_priority(self, request_id: RequestId) -> int | None:
+        """Return the priority of a request that waits in a queue; None for one that does not."""
+        entry = self._reserved.get(request_id)
+        return entry.priority if entry is not None and entry.is_queued else None
 
     def start(self, worker: CpGroup, step_ns: Nanoseconds, now: Nanoseconds) -> None:
         """Note that *worker* runs a step of *step_ns* since *now*."""
@@ -76,6 +112,10 @@ class Ledger:
     def running(self, worker: CpGroup) -> Nanoseconds:
         """Return the predicted time of the step that *worker* runs; 0 when it runs none [ns]."""
         return self._running[self._place_of[worker]][0]
+
+    def queued(self, worker: CpGroup) -> list[RequestId]:
+        """Return the requests in the queue of *worker*, in the order in which they would run."""
+        return self.queues[self._place_of[worker]].ids
 
     def outstanding(self) -> Sequence[Nanoseconds]:
         """Return q of each worker as the formula of sec. 5.3: full times of unfinished requests [ns].
@@ -91,10 +131,26 @@ class Ledger:
             for outstanding, (step_ns, started_ns) in zip(self._outstanding, self._running, strict=True)
         ]
 
+    def under_way(self, now: Nanoseconds) -> Sequence[Nanoseconds]:
+        """Return what is left of the step that each worker runs; 0 when it runs none or is overdue [ns]."""
+        return [max(0, started_ns + step_ns - now) if step_ns else 0 for step_ns, started_ns in self._running]
+
     def check(self) -> None:
-        """Raise InvariantError unless the totals are the sums of the reservations."""
+        """Raise InvariantError unless totals and queues are those of the reservations."""
         totals = [0] * len(self._outstanding)
-        for place, service_ns in self._reserved.values():
-            totals[place] += service_ns
+        queued: list[set[RequestId]] = [set() for _ in self.queues]
+        for request_id, entry in self._reserved.items():
+            totals[entry.place] += entry.service_ns
+            if entry.is_queued:
+                queued[entry.place].add(request_id)
         if totals != self._outstanding:
             raise InvariantError(f"reserved {self._outstanding} ns by worker, the entries say {totals}")
+        if any(set(mirror.ids) != ids for mirror, ids in zip(self.queues, queued, strict=True)):
+            raise InvariantError(f"queued {[mirror.ids for mirror in self.queues]}, the entries say {queued}")
+        if not self._reserved and len(self.pending):
+            raise InvariantError(f"nothing is reserved and {len(self.pending)} requests bring blocks")
+
+    def _dequeue(self, request_id: RequestId, entry: Reservation) -> None:
+        if entry.is_queued:
+            entry.is_queued = False
+            self.queues[entry.place].remove(request_id, entry.priority)

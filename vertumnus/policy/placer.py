@@ -1,17 +1,20 @@
 """One request, one decision: candidates, their offers, their costs, the least of them (sec. 5.2-5.3)."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Literal
 
 from vertumnus.domain.prefill_time import PrefillTimeModel
 from vertumnus.domain.request import Request, blocks_for
 from vertumnus.domain.units import Blocks, Nanoseconds, Tokens
 from vertumnus.policy.candidates import eligible
-from vertumnus.policy.config import PaperPolicy, PolicyConfig
+from vertumnus.policy.config import PaperPolicy, PolicyConfig, VertumnusPolicy
 from vertumnus.policy.ledger import Ledger
 from vertumnus.policy.offers import Pricer
-from vertumnus.policy.placement import Decision, cheapest, cost_rule
+from vertumnus.policy.placement import Decision, cheapest
+from vertumnus.policy.policies.paper import PublishedCosts
+from vertumnus.policy.policies.rules import cost_rule
 from vertumnus.policy.pool import PoolState
+from vertumnus.policy.queue_offers import QueuePricer
 
 
 class Placer:
@@ -27,14 +30,19 @@ class Placer:
         observe: Callable[[Decision], None] | None,
     ) -> None:
         """Place by *policy*; *observe* is shown every decision."""
-        published = policy if isinstance(policy, PaperPolicy) else PaperPolicy()
+        published = policy if isinstance(policy, PaperPolicy | VertumnusPolicy) else PaperPolicy()
         self._pool = pool
         self._block_tokens = block_tokens
         self._observe = observe
-        self._pricer = Pricer(prefill_time, ledger, block_tokens, published.queue_estimate)
         self._costs = cost_rule(policy)
-        self._is_published = isinstance(policy, PaperPolicy)
-        self._published_costs = cost_rule(published)
+        self._pricer = (
+            QueuePricer(policy, self._costs, prefill_time, ledger, block_tokens)
+            if isinstance(policy, VertumnusPolicy)
+            else Pricer(prefill_time, ledger, block_tokens, _queue_estimate(policy))
+        )
+        self.counts_pending = isinstance(policy, VertumnusPolicy) and policy.pending_prefix
+        """Whether it matters what placed requests will leave at their workers."""
+        self._published_costs = PublishedCosts(published.beta, published.gpu_time_weight)
 
     def __getstate__(self) -> dict[str, Any]:
         """Return what a copy takes along: all but the observer, who watches this one only."""
@@ -55,9 +63,13 @@ class Placer:
     def preferred_degree(self, request: Request, decision: Decision) -> int:
         """Return the degree that the published cost prefers without the load term (sec. 7.1)."""
         offers = decision.offers
-        costs = decision.costs if self._is_published else self._published_costs(request, offers)
+        costs = self._published_costs(request, offers)
         unloaded = [
             cost - offer.queue_ns for cost, offer in zip(costs, offers, strict=True) if cost is not None
         ]
         place = cheapest(offers, unloaded)
         return offers[place or 0].worker.degree
+
+
+def _queue_estimate(policy: PolicyConfig) -> Literal["outstanding", "remaining"]:
+    return policy.queue_estimate if isinstance(policy, PaperPolicy) else "outstanding"

@@ -22,7 +22,7 @@ from vertumnus_profiling.bench.pools import (
 
 
 def ledger(settings: Settings) -> Iterator[Result]:
-    """One request's way through the ledger: reserved, started, repriced, stopped, released."""
+    """One request's way through the ledger: reserved, begun, started, stopped, released."""
     workers, requests = groups_of(FIFTEEN_WORKERS), settings.size(50_000, 1_000)
     books = Ledger(workers)
 
@@ -30,7 +30,7 @@ def ledger(settings: Settings) -> Iterator[Result]:
         for number in range(requests):
             worker = workers[number % len(workers)]
             books.reserve(number, worker, GAP_NS)
-            books.reprice(number, GAP_NS + 1)
+            books.begin(number, GAP_NS + 1)
             books.start(worker, GAP_NS + 1, number)
             books.stop(worker)
             books.release(number)

@@ -1,0 +1,1 @@
+"""Policies: each file has one's parameters and the cost that it charges for an offer."""
