@@ -85,6 +85,10 @@ SIMULATED = (
     ("controller=advise",),
     ("controller=off",),
     ("controller=manual",),
+    ("initial=given",),
+    ("initial=head",),
+    ("initial=other_seed", "initial.seed=7"),
+    ("initial=other_trace", "initial.path=earlier.jsonl"),
     ("cluster=pool40_cp4_cp8", "profile=deepseek_v4_flash-h20", "slo=deepseek_v4_flash"),
 )
 LIVE = (
@@ -137,7 +141,7 @@ def test_every_key_is_a_field(file: Path) -> None:
     package = header[1] if header else group
     prefix = "" if package in ("_global_", ".") else f"{package}."
     keys = {key for key in _paths(content, prefix) if not key.endswith("defaults")}
-    variants = {"policy.name", "backend.kind", "controller.name"}
+    variants = {"policy.name", "backend.kind", "controller.name", "initial.name"}
     assert keys - KNOWN - variants == set()
 
 

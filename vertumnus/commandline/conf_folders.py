@@ -11,6 +11,7 @@ GROUPS = (
     "cluster",
     "policy",
     "controller",
+    "initial",
     "backend",
     "profile",
     "arrival",

@@ -20,7 +20,12 @@ from vertumnus.domain.errors import ConfigError
 ALTERNATIVES = ("arrival.rate", "arrival.time_scale", "arrival.load")
 """Keys that exclude one another: giving one takes the place of another that a file gives."""
 
-VARIANTS = {"backend.kind": "backend", "policy.name": "policy"}
+VARIANTS = {
+    "backend.kind": "backend",
+    "policy.name": "policy",
+    "controller.name": "controller",
+    "initial.name": "initial",
+}
 """Keys that name the variant of a group: they change with the whole group, never alone."""
 
 Options = Mapping[str, Sequence[str]]

@@ -20,8 +20,10 @@ from vertumnus.policy.reconfig.config import (
     ManualController,
     Thresholds,
 )
+from vertumnus.records.config import RecordsConfig
 from vertumnus.sim.config import SimConfig
 from vertumnus.trace.config import WorkloadConfig
+from vertumnus.trace.history import GivenComposition, InitialConfig, history_problems
 from vertumnus.workers.config import ClusterConfig
 
 Rule = Callable[..., Iterator[str]]
@@ -160,6 +162,31 @@ def _capacity_for_controller(
         )
 
 
+def _history(
+    initial: InitialConfig, workload: WorkloadConfig, records: RecordsConfig, seed: int
+) -> Iterator[str]:
+    if not isinstance(initial, GivenComposition):
+        yield from history_problems(initial, workload, seed, records.warmup_share)
+
+
+def _capacity_for_history(
+    initial: InitialConfig, cluster: ClusterConfig, profile: ModelProfile | None
+) -> Iterator[str]:
+    if isinstance(initial, GivenComposition):
+        return
+    if profile is None:
+        yield (
+            "initial: a slice is held against the capacity of each degree, and profile=none has none; "
+            "make a profile with: vertumnus profile, or use initial=given"
+        )
+        return
+    for degree in sorted(set(cluster.degrees) - set(profile.capacity or {})):
+        yield (
+            f"profile.capacity.{degree}: missing, initial needs kappa of every degree in cluster.degrees; "
+            f"found {sorted(profile.capacity or {})}"
+        )
+
+
 def _script(controller: ControllerConfig, cluster: ClusterConfig) -> Iterator[str]:
     groups = set(cluster.lattice.groups())
     for place, move in enumerate(controller.script if isinstance(controller, ManualController) else ()):
@@ -180,5 +207,7 @@ RULES: tuple[Rule, ...] = (
     _profiled_degrees,
     _degrees_for_policy,
     _capacity_for_controller,
+    _history,
+    _capacity_for_history,
     _script,
 )

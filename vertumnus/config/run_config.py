@@ -11,6 +11,7 @@ from vertumnus.policy.reconfig.config import ControllerConfig, ManualController
 from vertumnus.records.config import RecordsConfig
 from vertumnus.sim.config import SimConfig
 from vertumnus.trace.config import ArrivalConfig, SloConfig, WorkloadConfig
+from vertumnus.trace.history import GivenComposition, InitialConfig
 from vertumnus.workers.config import ClusterConfig
 
 BackendConfig: TypeAlias = SimConfig | LiveConfig
@@ -45,6 +46,8 @@ class RunConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """What is measured and kept."""
     controller: ControllerConfig = ManualController()
     """Who changes the composition."""
+    initial: InitialConfig = GivenComposition()
+    """Where the first composition comes from: the cluster's own, or a historical slice."""
     seed: int = 0
     """Of generators, arrivals, weights and simulated noise, at least 0."""
     runs_dir: str = "runs"

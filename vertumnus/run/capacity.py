@@ -1,13 +1,19 @@
 """What a pool can serve of a given stream, for loads that are told as a share of it."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+from vertumnus.config import RunConfig
 from vertumnus.domain.cluster import Composition
 from vertumnus.domain.prefill_time import PrefillTimeModel
+from vertumnus.domain.profile import ModelProfile
 from vertumnus.domain.request import Request
 from vertumnus.domain.units import SECOND, Tokens
+from vertumnus.sim.config import SimConfig
+from vertumnus.trace.blocks import to_requests
+from vertumnus.trace.load import LoadedTrace
 from vertumnus.trace.oracle import OracleCache
+from vertumnus.trace.rows import TraceRow
 
 
 class MeanRequest(NamedTuple):
@@ -27,6 +33,21 @@ class MeanRequest(NamedTuple):
         """Return the mean predicted time at *degree* [s]."""
         total = sum(time.predict(degree, uncached, cached) for uncached, cached in self.sizes)
         return total / len(self.sizes) / SECOND
+
+
+def pool_rate(config: RunConfig, profile: ModelProfile, trace: LoadedTrace) -> float:
+    """Return the rate that would keep the pool of *config* busy with *trace* [req/s].
+
+    That is all of its workers, or all cores of a machine whose ranks share them, whichever is lower;
+    a simulated rank has a device of its own.
+    """
+    mean = MeanRequest.of(to_requests(trace.rows, trace.block_tokens), trace.block_tokens)
+    composition = config.cluster.initial_composition()
+    busy = busy_rate(mean, profile.prefill_time(), composition)
+    cpu_time = profile.cpu_time()
+    if isinstance(config.backend, SimConfig) or cpu_time is None or profile.cores is None:
+        return busy
+    return min(busy, cores_rate(mean, cpu_time, composition, profile.cores, _decode_s(profile, trace.rows)))
 
 
 def busy_rate(mean: MeanRequest, time: PrefillTimeModel, composition: Composition) -> float:
@@ -52,3 +73,8 @@ def cores_rate(
         for degree, count in composition.counts().items()
     )
     return cores / (prefill_s + other_s)
+
+
+def _decode_s(profile: ModelProfile, rows: Sequence[TraceRow]) -> float:
+    """Return the mean request's decode time if nothing were batched [s]."""
+    return profile.decode_step_s * sum(row.output_tokens for row in rows) / len(rows)

@@ -16,12 +16,12 @@ from vertumnus.live.config import LiveConfig, ModelConfig
 from vertumnus.live.engine import LiveEngine
 from vertumnus.live.hardware import hardware_of
 from vertumnus.live.plan import make_plan
-from vertumnus.run.capacity import MeanRequest, busy_rate, cores_rate
+from vertumnus.run.capacity import pool_rate
+from vertumnus.run.initial import settled
 from vertumnus.run.profiles import profile_line, require_hardware
 from vertumnus.run.session import Recorded, Session, serve_recorded
 from vertumnus.run.stream import Stream, arriving, load_stream
 from vertumnus.trace.arrivals import mean_rate
-from vertumnus.trace.blocks import to_requests
 from vertumnus.trace.prompts import Prompt, live_prompts
 from vertumnus.trace.rows import TraceRow
 
@@ -41,6 +41,7 @@ def run_live(config: RunConfig, backend: LiveConfig, overrides: Sequence[str], c
     started has ended when this returns or raises.
     """
     model = required_model(config)
+    config = settled(config, console)
     stream = load_stream(config)
     plan = make_plan(model, backend, config.cluster, stream.block_tokens, config.seed)
     if config.profile is not None:
@@ -78,22 +79,7 @@ def _measure(config: RunConfig, engine: LiveEngine, stream: Stream, console: Con
         console.print("calibrating prefill times ...")
         profile = calibrate(engine).profile
         console.print(profile.provenance)
-    return _Measured(profile, _capacity(config, profile, stream))
-
-
-def _capacity(config: RunConfig, profile: ModelProfile, stream: Stream) -> float:
-    mean = MeanRequest.of(to_requests(stream.rows, stream.block_tokens), stream.block_tokens)
-    composition = config.cluster.initial_composition()
-    busy = busy_rate(mean, profile.prefill_time(), composition)
-    cpu_time = profile.cpu_time()
-    if cpu_time is None or profile.cores is None:
-        return busy
-    return min(busy, cores_rate(mean, cpu_time, composition, profile.cores, _decode_s(profile, stream.rows)))
-
-
-def _decode_s(profile: ModelProfile, rows: Sequence[TraceRow]) -> float:
-    """Return the mean request's decode time if nothing were batched [s]."""
-    return profile.decode_step_s * sum(row.output_tokens for row in rows) / len(rows)
+    return _Measured(profile, pool_rate(config, profile, stream))
 
 
 def _load_line(config: RunConfig, rows: Sequence[TraceRow], measured: _Measured) -> str:

@@ -1,16 +1,23 @@
 """What a config would run, before it runs: for --dry-run."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
 from vertumnus.config import RunConfig
 from vertumnus.domain.units import to_seconds
-from vertumnus.run.simulated import required_profile, simulated_capacity
+from vertumnus.policy.reconfig.initial import Candidate
+from vertumnus.run.capacity import pool_rate
+from vertumnus.run.initial import Sizing, size
+from vertumnus.run.simulated import required_profile
 from vertumnus.run.stream import Stream, arriving, load_stream
 from vertumnus.sim.config import SimConfig
 from vertumnus.trace.arrivals import describe_arrivals, mean_rate
+from vertumnus.trace.history import GivenComposition
 from vertumnus.trace.rows import TraceRow
+
+MOST_RANKED = 500
+"""Of more compositions than this only the chosen one is told."""
 
 
 def plan(config: RunConfig) -> str:
@@ -18,6 +25,10 @@ def plan(config: RunConfig) -> str:
 
     Raises ConfigError as running it would, except for what only a live start can find.
     """
+    sizing = None
+    if not isinstance(config.initial, GivenComposition):
+        sizing = size(config, config.initial)
+        config = sizing.config
     stream = load_stream(config)
     tokens = sum(row.input_tokens for row in stream.rows)
     lines = [
@@ -26,8 +37,9 @@ def plan(config: RunConfig) -> str:
         f"requests   {len(stream.rows):,} with {tokens:,} input tokens, blocks of {stream.block_tokens}",
         f"pool       {config.cluster.gpus} prefill ranks: {config.cluster.initial_composition()}",
         f"policy     {_tag(config.policy)}, controller {_tag(config.controller)}",
+        *_load_lines(config, stream),
     ]
-    return "\n".join([*lines, *_load_lines(config, stream)])
+    return "\n".join([*lines, *(_sizing_lines(sizing) if sizing else ())])
 
 
 def _load_lines(config: RunConfig, stream: Stream) -> list[str]:
@@ -36,7 +48,7 @@ def _load_lines(config: RunConfig, stream: Stream) -> list[str]:
         share = "its own rate" if wanted is None else f"{wanted:.0%} of the capacity measured at the start"
         return ["backend    live: executed on this machine", f"load       {share}"]
     profile = required_profile(config)
-    capacity = simulated_capacity(config, profile, stream)
+    capacity = pool_rate(config, profile, stream)
     rows = arriving(config, stream, capacity)
     lines = [f"backend    sim: simulated with {profile.model} on {profile.hardware}", _arrivals(config, rows)]
     rate = mean_rate(rows)
@@ -61,3 +73,24 @@ def _arrivals(config: RunConfig, rows: Sequence[TraceRow]) -> str:
 
 def _tag(part: Struct) -> str:
     return str(type(part).__struct_config__.tag)
+
+
+def _sizing_lines(sizing: Sizing) -> Iterator[str]:
+    """Yield why the first composition was chosen, and how every other one would have done."""
+    yield f"initial    {sizing.reason}"
+    compositions = sizing.rule.ranking(MOST_RANKED)
+    if compositions is None:
+        yield f"           (more than {MOST_RANKED} legal compositions, not ranked one by one)"
+        return
+    width = max(len(str(each.composition)) for each in compositions)
+    yield f"{'':{width}}  capacity  demand  fullest"
+    for each in compositions:
+        numbers = f"{each.capacity:8.2f}  {each.demand:6.2f}  {each.utilisation:7.0%}"
+        chosen = " (chosen)" if each.composition == sizing.choice.composition else ""
+        yield f"{each.composition!s:{width}}  {numbers}  {_judged(each)}{chosen}"
+
+
+def _judged(candidate: Candidate) -> str:
+    if candidate.unsuitable:
+        return f"unsuitable: {candidate.unsuitable}"
+    return "suitable" if candidate.is_enough else "suitable, but has not enough capacity"

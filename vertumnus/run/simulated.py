@@ -10,7 +10,8 @@ from vertumnus.config import RunConfig
 from vertumnus.domain.errors import ConfigError
 from vertumnus.domain.profile import ModelProfile
 from vertumnus.domain.request import Request
-from vertumnus.run.capacity import MeanRequest, busy_rate
+from vertumnus.run.capacity import pool_rate
+from vertumnus.run.initial import settled
 from vertumnus.run.profiles import profile_line
 from vertumnus.run.session import Recorded, Session, serve_recorded
 from vertumnus.run.stream import Stream, arriving, load_stream
@@ -19,7 +20,6 @@ from vertumnus.sim.durations import Durations
 from vertumnus.sim.engine import SimEngine
 from vertumnus.sim.paced import PacedEngine
 from vertumnus.trace.blocks import to_requests
-from vertumnus.trace.rows import TraceRow
 
 COLLECT_EVERY = 200_000
 """Allocations between two looks of the garbage collector; at its default of 700 they cost a third."""
@@ -29,6 +29,7 @@ def simulate(config: RunConfig, backend: SimConfig, overrides: Sequence[str], co
     """Run *config* on the simulator. Raises ConfigError before anything is written."""
     profile = required_profile(config)
     console.print(profile_line(profile), soft_wrap=True, markup=False)
+    config = settled(config, console)
     stream = load_stream(config)
     requests = simulated_requests(config, profile, stream)
     durations = Durations(
@@ -60,18 +61,12 @@ def required_profile(config: RunConfig) -> ModelProfile:
 
 def simulated_requests(config: RunConfig, profile: ModelProfile, stream: Stream) -> list[Request]:
     """Return the requests of *stream* at their arrivals, a load resolved against the profile's capacity."""
-    capacity = simulated_capacity(config, profile, stream)
-    return _requests(config, arriving(config, stream, capacity), stream)
-
-
-def simulated_capacity(config: RunConfig, profile: ModelProfile, stream: Stream) -> float:
-    """Return the rate that would keep every worker of the profile busy [req/s]."""
-    mean = MeanRequest.of(_requests(config, stream.rows, stream), stream.block_tokens)
-    return busy_rate(mean, profile.prefill_time(), config.cluster.initial_composition())
-
-
-def _requests(config: RunConfig, rows: Sequence[TraceRow], stream: Stream) -> list[Request]:
-    return list(to_requests(rows, stream.block_tokens, config.slo, config.workload.token_scale))
+    capacity = pool_rate(config, profile, stream)
+    return list(
+        to_requests(
+            arriving(config, stream, capacity), stream.block_tokens, config.slo, config.workload.token_scale
+        )
+    )
 
 
 @contextmanager

@@ -1,7 +1,7 @@
 """The rows of a run before it is known how fast they come, and what cannot be served of them."""
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import TypeAlias
 
 from vertumnus.config import RunConfig
 from vertumnus.domain.errors import ConfigError
@@ -10,17 +10,11 @@ from vertumnus.domain.units import Tokens
 from vertumnus.policy.config import StaticPolicy
 from vertumnus.trace.arrivals import with_arrivals
 from vertumnus.trace.config import ArrivalConfig
-from vertumnus.trace.load import load_rows
+from vertumnus.trace.load import LoadedTrace, load_rows
 from vertumnus.trace.rows import TraceRow
 
-
-class Stream(NamedTuple):
-    """A workload at its trace's own times."""
-
-    rows: list[TraceRow]
-    skipped: int
-    block_tokens: Tokens
-    description: str
+Stream: TypeAlias = LoadedTrace
+"""A workload at its trace's own times."""
 
 
 def load_stream(config: RunConfig) -> Stream:
@@ -33,9 +27,8 @@ def load_stream(config: RunConfig) -> Stream:
     problems = list(_unservable(config, loaded.rows, loaded.block_tokens))
     if problems:
         raise ConfigError(*problems)
-    stream = Stream(loaded.rows, loaded.skipped, loaded.block_tokens, loaded.description)
-    arriving(config, stream, 1.0)  # arrivals that cannot be had are refused here, before anything starts
-    return stream
+    arriving(config, loaded, 1.0)  # arrivals that cannot be had are refused here, before anything starts
+    return loaded
 
 
 def arriving(config: RunConfig, stream: Stream, capacity: float) -> list[TraceRow]:

@@ -9,7 +9,7 @@ from tests.support.reconfig import a_composition, a_model
 from vertumnus.domain.cluster import Composition, Lattice, covers
 from vertumnus.domain.errors import ConfigError
 from vertumnus.policy.reconfig.capacity import Capacity
-from vertumnus.policy.reconfig.initial import InitialChoice, initial_composition
+from vertumnus.policy.reconfig.initial import InitialChoice, InitialRule
 from vertumnus.policy.reconfig.sizes import SizeClass
 
 LATTICE = Lattice(8, (1, 2), 8)
@@ -22,7 +22,7 @@ def start(
     sizes: list[SizeClass], span_ns: int, capacity: Capacity = ONE, weight: float = 0.0
 ) -> InitialChoice:
     """The choice for *sizes* on eight GPUs."""
-    return initial_composition(sizes, span_ns, LATTICE, capacity, MODEL, weight)
+    return InitialRule(sizes, span_ns, LATTICE, capacity, MODEL, weight).choose()
 
 
 def test_short_prompts_start_small() -> None:
@@ -74,7 +74,8 @@ def test_half_a_large_worker_is_a_whole_one() -> None:
     model = a_model(d1=(0, 10), d2=(1_000, 10), d4=(100, 1))
     sizes = [SizeClass(8, 10, 0), SizeClass(1, 100, 0)]
     lattice = Lattice(4, (1, 2, 4), 4)
-    choice = initial_composition(sizes, 10**6, lattice, Capacity({1: 1.0, 2: 1.0, 4: 1.0}), model, 0.0)
+    kappa = Capacity({1: 1.0, 2: 1.0, 4: 1.0})
+    choice = InitialRule(sizes, 10**6, lattice, kappa, model, 0.0).choose()
     assert choice.wanted_workers == {2: 1.0, 4: 0.5}
     assert choice.composition == a_composition("0x4")
 
@@ -90,7 +91,7 @@ def test_gpu_time_may_be_dear() -> None:
 @pytest.mark.parametrize(
     ("sizes", "lattice", "capacity", "problem"),
     [
-        ([], LATTICE, ONE, "history: the slice holds no request"),
+        ([], LATTICE, ONE, "initial: the slice holds no request"),
         ([SizeClass(1, 1, 0)], LATTICE, Capacity({1: 1.0}), "profile.capacity.2: missing"),
         ([SizeClass(1, 1, 0)], Lattice(7, (2,), 8), ONE, "cluster.gpus: found 7, no workers of degrees [2]"),
     ],
@@ -98,7 +99,7 @@ def test_gpu_time_may_be_dear() -> None:
 def test_each_wrong_input_is_named(sizes, lattice, capacity, problem) -> None:
     """An empty slice, a missing kappa, a pool that no composition fills."""
     with pytest.raises(ConfigError) as caught:
-        initial_composition(sizes, 1_000, lattice, capacity, MODEL, 0.0)
+        InitialRule(sizes, 1_000, lattice, capacity, MODEL, 0.0)
     assert str(caught.value).startswith(problem)
 
 
@@ -117,12 +118,41 @@ def test_there_is_always_a_start(sizes, lattice, weight) -> None:
     largest workers where both have enough capacity.
     """
     model, capacity = a_prefill_time((1, 2, 4, 8)), Capacity({1: 0.8, 2: 0.8, 4: 0.8, 8: 0.8})
-    once, slower = (
-        initial_composition(sizes, span, lattice, capacity, model, weight) for span in (10**10, 10**11)
-    )
+    rules = [InitialRule(sizes, span, lattice, capacity, model, weight) for span in (10**10, 10**11)]
+    once, slower = (rule.choose() for rule in rules)
     for choice in (once, slower):
         assert isinstance(choice.composition, Composition)
         assert covers(choice.composition.workers, (), lattice.gpus)
     if once.utilisation <= 1.0:
         largest = lattice.degrees[-1]
         assert slower.composition.counts().get(largest, 0) >= once.composition.counts().get(largest, 0)
+    for rule, choice in zip(rules, (once, slower), strict=True):
+        ranking = rule.ranking(most=200)
+        assert ranking is not None and ranking[0] == choice.candidate
+
+
+def test_the_ranking_says_why() -> None:
+    """24 short and two long in 590 ns, as above: 6 + 1 carries it, 4 + 2 would not, 8 + 0 lacks a large
+    worker, more than two large ones are more than the lengths are worth.
+    """
+    rule = InitialRule([SizeClass(24, 10, 0), SizeClass(2, 100, 0)], 590, LATTICE, ONE, MODEL, 0.0)
+    ranking = rule.ranking(most=5)
+    assert ranking is not None
+    assert [candidate.composition.counts() for candidate in ranking] == [
+        {1: 6, 2: 1},
+        {1: 4, 2: 2},
+        {1: 8},
+        {1: 2, 2: 3},
+        {2: 4},
+    ]
+    assert [candidate.is_enough for candidate in ranking] == [True, False, False, False, False]
+    assert ranking[2].unsuitable == "no worker of CP2 or more, the lengths are worth 2.0"
+    assert ranking[3].unsuitable == "6 GPUs at CP2 or more, the lengths are worth 4"
+    assert (ranking[0].capacity, ranking[1].unsuitable) == (7.0, "")
+    assert rule.ranking(most=4) is None
+
+
+def test_a_prompt_that_only_a_large_worker_holds_wants_one() -> None:
+    """All short, so nobody wants degree 2 for speed; the longest prompt fits no single rank's memory."""
+    rule = InitialRule([SizeClass(3, 10, 0)], 10**6, LATTICE, ONE, MODEL, 0.0, longest_needs=2)
+    assert rule.choose().composition.counts() == {1: 6, 2: 1}

@@ -16,9 +16,9 @@ The paper lets the length distribution set the expected mixture of small and lar
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 from math import ceil
-
-from msgspec import Struct
+from typing import NamedTuple
 
 from vertumnus.domain.cluster import Composition, Lattice
 from vertumnus.domain.errors import ConfigError
@@ -29,49 +29,116 @@ from vertumnus.policy.reconfig.sizes import SizeClass
 from vertumnus.policy.reconfig.spread import spread
 
 
-class InitialChoice(Struct, frozen=True):
-    """The composition chosen, and what it was chosen for."""
+class Candidate(NamedTuple):
+    """One legal composition under the slice."""
 
     composition: Composition
+    capacity: float
+    """Sum of kappa [s of work per s]."""
+    demand: float
+    """Predicted work of the slice where its requests are spread over these workers [s of work per s]."""
     utilisation: float
-    """Of the fullest degree under the slice; above 1 no suitable composition has enough capacity."""
+    """Of the fullest degree; above 1 it has not enough capacity."""
+    unsuitable: str
+    """Why the length distribution speaks against it; empty for a suitable one."""
+
+    @property
+    def is_enough(self) -> bool:
+        """Whether it is suitable and carries the slice."""
+        return not self.unsuitable and self.utilisation <= 1.0
+
+
+class InitialChoice(NamedTuple):
+    """The composition chosen, and what it was chosen for."""
+
+    candidate: Candidate
     wanted_workers: dict[int, float]
     """By degree above the smallest: workers of that degree or more that the length distribution is worth."""
 
+    @property
+    def composition(self) -> Composition:
+        """The composition to start from."""
+        return self.candidate.composition
 
-def initial_composition(
-    sizes: Sequence[SizeClass],
-    span_ns: Nanoseconds,
-    lattice: Lattice,
-    capacity: Capacity,
-    prefill_time: PrefillTimeModel,
-    gpu_time_weight: float,
-) -> InitialChoice:
-    """Choose for requests of *sizes* that arrived within *span_ns*; *gpu_time_weight* is lambda.
+    @property
+    def utilisation(self) -> float:
+        """Of its fullest degree under the slice; above 1 no suitable composition has enough capacity."""
+        return self.candidate.utilisation
 
-    Raises ConfigError when the slice is empty, no composition adds up to G, or kappa is missing.
-    """
-    if not sizes or span_ns <= 0:
-        raise ConfigError("history: the slice holds no request, the initial composition needs at least one")
-    capacity.require(lattice.degrees)
-    wanted = _wanted_workers(sizes, lattice, prefill_time, gpu_time_weight)
-    fallback: InitialChoice | None = None
-    for counts in _compositions(lattice.gpus, lattice.degrees[::-1]):
-        if not _is_suitable(counts, wanted):
-            continue
-        composition = Composition.of_counts(counts, lattice)
-        utilisation = spread(sizes, span_ns, composition, capacity, prefill_time).utilisation
-        choice = InitialChoice(composition, utilisation, wanted)
-        if utilisation <= 1.0:
-            return choice
-        if fallback is None or capacity.of(composition) > capacity.of(fallback.composition):
-            fallback = choice
-    if fallback is None:
-        raise ConfigError(
-            f"cluster.gpus: found {lattice.gpus}, no workers of degrees {list(lattice.degrees)} "
-            "(cluster.degrees) add up to it"
+
+class InitialRule:
+    """Judges compositions for one slice."""
+
+    def __init__(
+        self,
+        sizes: Sequence[SizeClass],
+        span_ns: Nanoseconds,
+        lattice: Lattice,
+        capacity: Capacity,
+        prefill_time: PrefillTimeModel,
+        gpu_time_weight: float,
+        longest_needs: int = 1,
+    ) -> None:
+        """Judge for requests of *sizes* that arrive within *span_ns*; *gpu_time_weight* is lambda.
+
+        The longest prompt needs a worker of degree *longest_needs* or more to be held at all. Raises
+        ConfigError when the slice is empty, no composition adds up to G, or kappa is missing.
+        """
+        if not sizes or span_ns <= 0:
+            raise ConfigError("initial: the slice holds no request, a composition cannot be chosen for it")
+        capacity.require(lattice.degrees)
+        if next(_compositions(lattice.gpus, lattice.degrees[::-1]), None) is None:
+            raise ConfigError(
+                f"cluster.gpus: found {lattice.gpus}, no workers of degrees {list(lattice.degrees)} "
+                "(cluster.degrees) add up to it"
+            )
+        self._sizes = sizes
+        self._span_ns = span_ns
+        self._lattice = lattice
+        self._capacity = capacity
+        self._prefill_time = prefill_time
+        wanted = _wanted_workers(sizes, lattice, prefill_time, gpu_time_weight)
+        self.wanted_workers = {
+            degree: max(worth, 1.0) if degree <= longest_needs else worth for degree, worth in wanted.items()
+        }
+
+    def choose(self) -> InitialChoice:
+        """Return the composition to start from."""
+        best: Candidate | None = None
+        for counts in _compositions(self._lattice.gpus, self._lattice.degrees[::-1]):
+            if _unsuitable(counts, self.wanted_workers):
+                continue
+            candidate = self._candidate(counts)
+            if candidate.is_enough:
+                return InitialChoice(candidate, self.wanted_workers)
+            if best is None or candidate.capacity > best.capacity:
+                best = candidate
+        assert best is not None, "the one with fewest large workers is suitable"
+        return InitialChoice(best, self.wanted_workers)
+
+    def ranking(self, most: int) -> list[Candidate] | None:
+        """Return every legal composition, best first, `choose`'s at the head; None if more than *most*."""
+        legal = list(islice(_compositions(self._lattice.gpus, self._lattice.degrees[::-1]), most + 1))
+        if len(legal) > most:
+            return None
+        return sorted(map(self._candidate, legal), key=_preference)  # stable: large workers first
+
+    def _candidate(self, counts: Mapping[int, int]) -> Candidate:
+        composition = Composition.of_counts(counts, self._lattice)
+        found = spread(self._sizes, self._span_ns, composition, self._capacity, self._prefill_time)
+        return Candidate(
+            composition,
+            self._capacity.of(composition),
+            found.demand_ns / self._span_ns,
+            found.utilisation,
+            _unsuitable(counts, self.wanted_workers),
         )
-    return fallback
+
+
+def _preference(candidate: Candidate) -> tuple[int, float]:
+    if candidate.is_enough:
+        return 0, 0.0
+    return (2 if candidate.unsuitable else 1), -candidate.capacity
 
 
 def _wanted_workers(
@@ -104,15 +171,18 @@ def _wanted_degree(
     return min(degrees, key=lambda degree: (cost(degree), degree))
 
 
-def _is_suitable(counts: Mapping[int, int], wanted: Mapping[int, float]) -> bool:
+def _unsuitable(counts: Mapping[int, int], wanted: Mapping[int, float]) -> str:
+    """Return which degree *counts* has too much of, or lacks, for workers *wanted*; empty if none."""
     for degree, worth in wanted.items():
         workers = sum(n for d, n in counts.items() if d >= degree)
         gpus = sum(d * n for d, n in counts.items() if d >= degree)
         # one whole worker of a larger degree may hold more GPUs than this degree's share alone
         most = max(ceil(w) * d for d, w in wanted.items() if d >= degree)
-        if gpus > most or (worth >= 0.5 and workers == 0):
-            return False
-    return True
+        if gpus > most:
+            return f"{gpus} GPUs at CP{degree} or more, the lengths are worth {most}"
+        if worth >= 0.5 and workers == 0:
+            return f"no worker of CP{degree} or more, the lengths are worth {worth:.1f}"
+    return ""
 
 
 def _compositions(gpus: int, degrees: Sequence[int]) -> Iterator[dict[int, int]]:
