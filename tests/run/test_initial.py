@@ -128,7 +128,8 @@ def test_bad_input_is_told_before_anything_starts(
 
 def test_a_live_run_without_a_profile_has_no_capacity() -> None:
     """kappa is not measured at the start of a run."""
-    with pytest.raises(
-        ConfigError, match=r"initial: a slice is held against the capacity.*vertumnus profile"
-    ), hydra_configs():
+    with (
+        pytest.raises(ConfigError, match=r"initial: a slice is held against the capacity.*vertumnus profile"),
+        hydra_configs(),
+    ):
         to_run_config(plain_tree(composed(("+experiment=tool_agent", "initial=head"))))
