@@ -82,13 +82,13 @@ SIMULATED = (
     ("policy=homo", "cluster=pool40_cp4", "scale=sixteenth"),
     ("policy=static", "policy.length_threshold=4096", "arrival=trace"),
     ("controller=thresholds", "workload=phases", "arrival=trace"),
-    ("controller=advise",),
-    ("controller=off",),
-    ("controller=manual",),
     ("initial=given",),
     ("initial=head",),
     ("initial=other_seed", "initial.seed=7"),
     ("initial=other_trace", "initial.path=earlier.jsonl"),
+    ("controller=advise", "workload=l_eval", "arrival=poisson"),
+    ("controller=off", "workload=production"),
+    ("controller=manual", "workload=production_day"),
     ("cluster=pool40_cp4_cp8", "profile=deepseek_v4_flash-h20", "slo=deepseek_v4_flash"),
 )
 LIVE = (

@@ -7,9 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from vertumnus.trace.drafts import BLOCK_TOKENS
 from vertumnus.trace.oracle import trace_stats
 from vertumnus.trace.rows import TraceRow
-from vertumnus.trace.tool_agent import BLOCK_TOKENS, TICK_NS, TICKS, tool_agent
+from vertumnus.trace.tool_agent import TICK_NS, TICKS, tool_agent
 
 
 def _assert_on_target(rows: list[TraceRow]) -> None:

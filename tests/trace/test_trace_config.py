@@ -20,7 +20,10 @@ from vertumnus.trace.config import ArrivalConfig, SloBucket, SloConfig
         ({"token_scale": 0.3}, "one over a whole number (1/3?), got 0.3"),
         ({"token_scale": 1 / 1024}, "block_tokens = 512 into whole tokens, got 0.000976562 (0.5 tokens)"),
         ({"token_scale": 1 / 3}, "block_tokens = 512 into whole tokens"),
-        ({"generator": None}, "generator must name one (tool_agent, phases)"),
+        (
+            {"generator": None},
+            "generator must name one (l_eval, tool_agent, production, production_day, phases)",
+        ),
     ],
 )
 def test_a_workload_out_of_bounds_names_field_value_and_bound(

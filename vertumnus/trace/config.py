@@ -3,12 +3,14 @@
 import math
 from collections.abc import Iterator
 from itertools import pairwise
-from typing import Literal
+from typing import Literal, TypeAlias, get_args
 
 from msgspec import Struct, structs
 
 from vertumnus.domain.units import Nanoseconds, Tokens, to_ns
 from vertumnus.trace.phases import Phase
+
+Generator: TypeAlias = Literal["l_eval", "tool_agent", "production", "production_day", "phases"]
 
 
 class WorkloadConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -21,7 +23,7 @@ class WorkloadConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     """What reports call this workload."""
     purpose: str
     """One line for the list of workloads: what it stands for."""
-    generator: Literal["tool_agent", "phases"] | None = None
+    generator: Generator | None = None
     """A calibrated generator; its tokens and blocks are made from the run's seed."""
     phases: tuple[Phase, ...] = ()
     """For generator=phases: the stretches of time, one after the other."""
@@ -59,7 +61,8 @@ class WorkloadConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
 
     def _problems(self) -> Iterator[str]:
         if self.generator is None and self.path is None:
-            yield "generator must name one (tool_agent, phases) where path names no trace file, got neither"
+            names = ", ".join(get_args(Generator))
+            yield f"generator must name one ({names}) where path names no trace file, got neither"
         if (self.generator == "phases") != bool(self.phases):
             yield f"phases must be given with generator=phases and only there, got {len(self.phases)} phases"
         if self.block_tokens < 1:

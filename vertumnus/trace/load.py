@@ -7,11 +7,10 @@ from typing import NamedTuple
 
 from vertumnus.domain.errors import ConfigError
 from vertumnus.domain.units import Tokens
-from vertumnus.trace import tool_agent
 from vertumnus.trace.arrivals import with_arrivals
 from vertumnus.trace.config import ArrivalConfig, WorkloadConfig
+from vertumnus.trace.generators import generated
 from vertumnus.trace.mooncake import MooncakeReader
-from vertumnus.trace.phases import phased
 from vertumnus.trace.plausible import duration, unit_problem
 from vertumnus.trace.rows import TraceRow, shrink
 from vertumnus.trace.window import window
@@ -53,13 +52,7 @@ def load_rows(workload: WorkloadConfig, arrival: ArrivalConfig, seed: int) -> Lo
 
 
 def _generated(workload: WorkloadConfig, seed: int) -> _Source:
-    if workload.block_tokens != tool_agent.BLOCK_TOKENS:
-        raise ConfigError(
-            f"workload.block_tokens: found {workload.block_tokens}, must be {tool_agent.BLOCK_TOKENS} "
-            f"with workload.generator={workload.generator}; workload.token_scale makes blocks smaller"
-        )
-    rows = phased(workload.phases, seed) if workload.phases else tool_agent.tool_agent(seed)
-    return _Source(rows, 0, f"{workload.generator} generator, seed {seed}")
+    return _Source(generated(workload, seed), 0, f"{workload.generator} generator, seed {seed}")
 
 
 def _read(workload: WorkloadConfig, path: Path) -> _Source:

@@ -7,13 +7,12 @@ predecessor. The parameters are fitted to Table 1: 23,608 requests, mean and P99
 2.2 %, 0.2 %, 0.7 % and 0.4 points of these, in this order.
 """
 
-from itertools import count, islice
 from typing import NamedTuple
 
 import numpy as np
 
-from vertumnus.domain.request import blocks_for
 from vertumnus.domain.units import SECOND, Nanoseconds, Tokens
+from vertumnus.trace.drafts import BLOCK_TOKENS, NO_PARENT, Drafts, joined, to_rows
 from vertumnus.trace.rows import TraceRow
 from vertumnus.trace.sampling import (
     Floats,
@@ -26,7 +25,6 @@ from vertumnus.trace.sampling import (
     systematic,
 )
 
-BLOCK_TOKENS: Tokens = 512
 REQUESTS = 23_608
 SESSIONS = 6_720
 TICKS = 1_160
@@ -39,17 +37,6 @@ PROMPT_BLOCKS = (12, 5, 1)
 FAMILY_SHARE = 0.75
 """Of the requests outside sessions, those with the longer prompt."""
 LONGEST: Tokens = 126_000
-NO_PARENT = -1
-
-
-class _Requests(NamedTuple):
-    """Requests column by column; a parent is the place of the turn that a follow-up extends."""
-
-    at_s: Floats
-    input_tokens: Integers
-    output_tokens: Integers
-    prompt: Integers
-    parent: Integers
 
 
 class _Turn(NamedTuple):
@@ -68,12 +55,13 @@ def tool_agent(seed: int) -> list[TraceRow]:
     sessions = _sessions(random)
     outside = REQUESTS - len(sessions.at_s)
     agents = round(FAMILY_SHARE * outside)
-    requests = _joined(sessions, _agent_calls(random, agents), _tool_calls(random, outside - agents))
+    requests = joined(sessions, _agent_calls(random, agents), _tool_calls(random, outside - agents))
     order = np.argsort(requests.at_s, kind="stable")
-    return _rows(requests, order, _stamps(random))
+    # stamps by rank bend planned times by a few per cent, and keep the ticks exact
+    return to_rows(requests, order, _stamps(random), PROMPT_BLOCKS)
 
 
-def _sessions(random: np.random.Generator) -> _Requests:
+def _sessions(random: np.random.Generator) -> Drafts:
     turns = [_first_turn(random)]
     placed = 0
     while len(turns[-1].session):
@@ -84,7 +72,7 @@ def _sessions(random: np.random.Generator) -> _Requests:
     np.maximum.at(lasts_s, session, after_s)
     start_s = stratified(random, SESSIONS) * np.maximum(SPAN_S - lasts_s, 0.0)
     prompt = np.full(len(session), ROOT)
-    return _Requests(start_s[session] + after_s, input_tokens, output_tokens, prompt, parent)
+    return Drafts(start_s[session] + after_s, input_tokens, output_tokens, prompt, parent)
 
 
 def _first_turn(random: np.random.Generator) -> _Turn:
@@ -126,21 +114,21 @@ def _answer_tokens(random: np.random.Generator, size: int) -> Integers:
     return np.minimum(2 + gamma(stratified(random, size), 3.4, 112.5), 3_000).astype(np.int64)
 
 
-def _agent_calls(random: np.random.Generator, size: int) -> _Requests:
+def _agent_calls(random: np.random.Generator, size: int) -> Drafts:
     private = np.minimum(30 + exponential(stratified(random, size), 480), 2_600)
     output = 10 + exponential(stratified(random, size), 25)
     output[systematic(random, np.full(size, 0.55))] = 3
     return _calls(random, AGENT_PROMPT, private, output)
 
 
-def _tool_calls(random: np.random.Generator, size: int) -> _Requests:
+def _tool_calls(random: np.random.Generator, size: int) -> Drafts:
     private = np.minimum(440 + exponential(stratified(random, size), 160), 2_000)
     return _calls(random, TOOL_PROMPT, private, 16 + exponential(stratified(random, size), 6))
 
 
-def _calls(random: np.random.Generator, prompt: int, private: Floats, output: Floats) -> _Requests:
+def _calls(random: np.random.Generator, prompt: int, private: Floats, output: Floats) -> Drafts:
     size = len(private)
-    return _Requests(
+    return Drafts(
         at_s=stratified(random, size) * SPAN_S,
         input_tokens=_prompt_tokens(prompt) + private.astype(np.int64),
         output_tokens=output.astype(np.int64),
@@ -153,10 +141,6 @@ def _prompt_tokens(prompt: int) -> Tokens:
     return PROMPT_BLOCKS[prompt] * BLOCK_TOKENS
 
 
-def _joined(*parts: _Requests) -> _Requests:
-    return _Requests(*map(np.concatenate, zip(*parts, strict=True)))
-
-
 def _stamps(random: np.random.Generator) -> list[Nanoseconds]:
     """Return REQUESTS stamps on the ticks, 16 to 25 on each, drifting mildly over the hour [ns]."""
     drift = np.sin(2 * np.pi * (np.arange(TICKS) / TICKS + random.random()))
@@ -164,27 +148,3 @@ def _stamps(random: np.random.Generator) -> list[Nanoseconds]:
     until = np.rint(np.cumsum(weight) / weight.sum() * REQUESTS).astype(np.int64)
     stamps = np.arange(TICKS, dtype=np.int64) * TICK_NS
     return np.repeat(stamps, np.diff(until, prepend=0)).tolist()
-
-
-def _rows(requests: _Requests, order: Integers, stamps: list[Nanoseconds]) -> list[TraceRow]:
-    """Put the requests on the stamps in their order; ids are dense in order of appearance.
-
-    Handing out stamps by rank bends planned times by a few per cent, and keeps the ticks exact.
-    """
-    fresh = count()
-    prompts = [tuple(islice(fresh, blocks)) for blocks in PROMPT_BLOCKS]
-    ids_of: dict[int, tuple[int, ...]] = {}
-    input_tokens = requests.input_tokens.tolist()
-    output_tokens, prompt, parent = (
-        column.tolist() for column in (requests.output_tokens, requests.prompt, requests.parent)
-    )
-    rows = []
-    for place, stamp in zip(order.tolist(), stamps, strict=True):
-        tokens = input_tokens[place]
-        shared = prompts[prompt[place]]
-        if parent[place] != NO_PARENT:
-            shared = ids_of[parent[place]][: input_tokens[parent[place]] // BLOCK_TOKENS]
-        private = islice(fresh, blocks_for(tokens, BLOCK_TOKENS) - len(shared))
-        ids_of[place] = (*shared, *private)
-        rows.append(TraceRow(stamp, tokens, output_tokens[place], ids_of[place]))
-    return rows
