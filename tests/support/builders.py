@@ -8,6 +8,7 @@ from vertumnus.domain.request import Request
 from vertumnus.policy.config import CacheConfig, PaperPolicy, PolicyConfig
 from vertumnus.policy.control_plane import ControlPlane
 from vertumnus.policy.placement import Decision
+from vertumnus.policy.reconfig.config import ControllerConfig
 from vertumnus.workers.config import ClusterConfig, DecodeConfig
 
 BLOCK_TOKENS = 16
@@ -83,6 +84,8 @@ def a_control_plane(
     policy: PolicyConfig | None = None,
     cache: CacheConfig | None = None,
     observe: Callable[[Decision], None] | None = None,
+    controller: ControllerConfig | None = None,
+    kappa: dict[int, float] | None = None,
 ) -> ControlPlane:
     """A control plane of *cluster* over the profile's times."""
     cluster = cluster or a_cluster()
@@ -97,6 +100,8 @@ def a_control_plane(
         lattice=cluster.lattice,
         link=cluster.link,
         block_bytes=1024 * BLOCK_TOKENS,
+        controller=controller,
+        kappa=kappa,
         observe=observe,
     )
 

@@ -12,12 +12,14 @@ from tests.support.recorded import a_header
 from tests.support.slot_witness import SlotWitness
 from vertumnus.config import RunConfig
 from vertumnus.domain.codec import Body
+from vertumnus.domain.profile import ModelProfile
 from vertumnus.domain.request import Request
 from vertumnus.live.config import LiveConfig
 from vertumnus.live.engine import LiveEngine
 from vertumnus.live.plan import make_plan
 from vertumnus.records.log import LogWriter, read_log
 from vertumnus.run.pool import Pool, build_pool
+from vertumnus.run.session import schedule_script
 from vertumnus.run.stream import load_stream
 from vertumnus.serving.loop import Loop
 from vertumnus.serving.replay import replay_facts, replay_inputs
@@ -47,12 +49,13 @@ class Served(NamedTuple):
 class LiveStack:
     """A live engine that is up, and the prompts that it may be asked for."""
 
-    def __init__(self, config: RunConfig, folder: Path) -> None:
+    def __init__(self, config: RunConfig, folder: Path, profile: ModelProfile) -> None:
         """Prepare for the requests of *config*; logs go into *folder*."""
         assert isinstance(config.backend, LiveConfig) and config.model is not None
         stream = load_stream(config)
         self._config = config
         self._folder = folder
+        self._profile = profile
         self._block_tokens = stream.block_tokens
         self.prompts = _prompts(config, stream.block_tokens)
         self._outputs: dict[int, tuple[int, ...]] = {}
@@ -70,6 +73,7 @@ class LiveStack:
         log = LogWriter(self._folder / f"{name}.log", a_header("live"))
         loop = Loop(witness, pool.fleet, pool.control, log.append)
         feed = _Feed(self.engine, loop, self.prompts)
+        schedule_script(self._config.controller, self.engine)
 
         def look() -> None:
             feed.is_open = after_event is None or (feed.is_open and after_event(self.engine, pool, loop))
@@ -84,7 +88,7 @@ class LiveStack:
         return served
 
     def _pool(self) -> Pool:
-        return build_pool(self._config, a_profile(), self._block_tokens)
+        return build_pool(self._config, self._profile, self._block_tokens)
 
     def _check_replay(self, served: Served) -> None:
         """Fail unless both replays of the log give what the run did."""
@@ -97,9 +101,9 @@ class LiveStack:
 
 
 @contextmanager
-def live_stack(config: RunConfig, folder: Path) -> Iterator[LiveStack]:
+def live_stack(config: RunConfig, folder: Path, profile: ModelProfile | None = None) -> Iterator[LiveStack]:
     """Yield a stack whose ranks are up; everything is stopped afterwards."""
-    stack = LiveStack(config, folder)
+    stack = LiveStack(config, folder, profile or a_profile())
     try:
         stack.engine.start()
         stack.engine.start_clock()

@@ -17,9 +17,10 @@ from vertumnus.policy.config import HomoPolicy, PolicyConfig, StaticPolicy
 from vertumnus.policy.reconfig.config import (
     AdviseController,
     ControllerConfig,
-    ManualController,
     Thresholds,
+    script_of,
 )
+from vertumnus.policy.reconfig.mode import Mode, configured_mode
 from vertumnus.records.config import RecordsConfig
 from vertumnus.sim.config import SimConfig
 from vertumnus.trace.config import WorkloadConfig
@@ -189,8 +190,14 @@ def _capacity_for_history(
 
 def _script(controller: ControllerConfig, cluster: ClusterConfig) -> Iterator[str]:
     groups = set(cluster.lattice.groups())
-    for place, move in enumerate(controller.script if isinstance(controller, ManualController) else ()):
-        for worker in move.groups():
+    mode = configured_mode(controller)
+    for place, wish in enumerate(script_of(controller)):
+        if wish.action in ("auto", "manual") and mode != Mode.AUTO:
+            yield (
+                f"controller.script[{place}].action: found {wish.action}, but controller={mode} has no "
+                "controller that moves workers"
+            )
+        for worker in wish.groups():
             if worker not in groups:
                 yield (
                     f"controller.script[{place}].workers: found {worker}, which is no group of "

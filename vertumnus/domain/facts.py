@@ -228,9 +228,10 @@ class OperatorActed(Fact, frozen=True, gc=False, array_like=True, tag=True):
 
     action_id: int
     who: str
-    action: Literal["split", "merge"]
-    workers: tuple[CpGroup, ...]
-    """The one to split, or the two to merge."""
+    action: Literal["split", "merge", "auto", "manual"]
+    """A move, or who moves from now on: the controller, or operators alone."""
+    workers: tuple[CpGroup, ...] = ()
+    """The one to split, or the two to merge; none for a mode."""
 
 
 class TimerFired(Fact, frozen=True, gc=False, array_like=True, tag=True):

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from vertumnus.domain.cluster import CpGroup, Lattice
 from vertumnus.domain.errors import ConfigError
@@ -16,8 +17,14 @@ from vertumnus.policy.pool import PoolState
 from vertumnus.policy.prefix.index import PrefixIndex
 from vertumnus.policy.prefix.reconcile import Reconciler
 from vertumnus.policy.reconfig.capacity import Capacity
-from vertumnus.policy.reconfig.config import ControllerConfig, ManualController, OffController
+from vertumnus.policy.reconfig.config import (
+    ControllerConfig,
+    ManualController,
+    OffController,
+    Thresholds,
+)
 from vertumnus.policy.reconfig.controller import Controller, PoolView
+from vertumnus.policy.reconfig.mode import Mode, ModeSwitch, configured_mode
 from vertumnus.policy.reconfig.moves import check_move
 from vertumnus.policy.reconfig.transition import Transitions
 from vertumnus.policy.statistics import PrefixStatistics
@@ -45,14 +52,14 @@ class Composer:
         lattice: Lattice,
         switch_timeout_ns: Nanoseconds,
         controller: Controller | None,
-        operators: bool,
+        mode: ModeSwitch,
     ) -> None:
-        """Follow *controller*, if there is one; *operators* says whether wishes by hand are taken."""
+        """Follow *controller*, if there is one and *mode* lets it."""
         self._books = books
         self._lattice = lattice
         self._transitions = Transitions(switch_timeout_ns)
-        self._operators = operators
         self.controller = controller
+        self.mode = mode
 
     @property
     def is_changing(self) -> bool:
@@ -64,15 +71,13 @@ class Composer:
         return [] if self.controller is None else [SetTimer(WINDOW, self.controller.window_ns)]
 
     def operator_acted(self, fact: OperatorActed) -> list[AnyOrder]:
-        """Answer an operator's wish and begin it when it is legal."""
-        if not self._operators:
+        """Answer an operator's wish and see to it when it is legal."""
+        if self.mode.at(fact.at) == Mode.OFF:
             return [Answer(fact.action_id, False, "controller=off takes no moves; use controller=manual")]
-        busy = self._transitions.busy
         try:
-            move = check_move(self._books.pool.serving, self._lattice, fact.action, fact.workers, busy)
+            return [Answer(fact.action_id, True, ""), *self._comply(fact)]
         except ConfigError as error:
             return [Answer(fact.action_id, False, str(error))]
-        return [Answer(fact.action_id, True, ""), *self._begin(move)]
 
     def window_ended(self, due_ns: Nanoseconds) -> list[AnyOrder]:
         """Close the window that is due and do what the controller makes of it."""
@@ -80,7 +85,12 @@ class Composer:
         view = PoolView(self._books.pool.serving, self._transitions.busy, self._drain, self._reconcile_blocks)
         note, move = self.controller.close_window(due_ns, view)
         timer = SetTimer(WINDOW, due_ns + self.controller.window_ns)
-        return [note, timer, *([] if move is None else self._begin(move))]
+        if move is None:
+            return [note, timer]
+        why_not = self.mode.why_not(due_ns)
+        if why_not is not None:
+            return [replace(note, action="", reason=f"{note.reason}; {move} is left, {why_not}"), timer]
+        return [note, timer, *self._begin(move)]
 
     def handle(self, fact: AnyFact) -> list[AnyOrder]:
         """Take a fact that may move a transition on; the books are changed when one closes."""
@@ -89,6 +99,16 @@ class Composer:
             if isinstance(order, CloseTransition):
                 self._close(order)
         return orders
+
+    def _comply(self, fact: OperatorActed) -> list[AnyOrder]:
+        """Do what an operator wants. Raises ConfigError, and changes nothing, when it is not legal."""
+        if fact.action == "auto" or fact.action == "manual":
+            self.mode.turn(fact.action)
+            return []
+        busy = self._transitions.busy
+        move = check_move(self._books.pool.serving, self._lattice, fact.action, fact.workers, busy)
+        self.mode.note_move_by_hand(fact.at)
+        return self._begin(move)
 
     def _begin(self, move: Move) -> list[AnyOrder]:
         orders = self._transitions.begin(move)
@@ -146,11 +166,13 @@ def compose(
 
     Raises ConfigError when kappa is missing for a degree that the controller may have to judge.
     """
+    hold_s = config.hold_s if isinstance(config, Thresholds) else 0.0
+    mode = ModeSwitch(configured_mode(config), to_ns(hold_s))
     if isinstance(config, OffController):
-        return Composer(books, lattice, 0, None, operators=False)
+        return Composer(books, lattice, 0, None, mode)
     timeout_ns = to_ns(config.switch_timeout_s)
     if isinstance(config, ManualController):
-        return Composer(books, lattice, timeout_ns, None, operators=True)
+        return Composer(books, lattice, timeout_ns, None, mode)
     long_tokens = max(1, round(config.long_tokens * token_scale))
     controller = Controller(config, Capacity(kappa), prefill_time, lattice, long_tokens)
-    return Composer(books, lattice, timeout_ns, controller, operators=True)
+    return Composer(books, lattice, timeout_ns, controller, mode)

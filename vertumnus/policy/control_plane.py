@@ -48,6 +48,7 @@ from vertumnus.policy.prefix.index import Match, PrefixIndex
 from vertumnus.policy.prefix.reconcile import Reconciler
 from vertumnus.policy.prefix.transfers import TransferBook
 from vertumnus.policy.reconfig.config import ControllerConfig, ManualController
+from vertumnus.policy.reconfig.mode import Mode
 from vertumnus.policy.statistics import PrefixStatistics
 from vertumnus.policy.waiting import Waiting
 
@@ -129,6 +130,10 @@ class ControlPlane:
         """Take one fact and return what shall happen because of it, in order."""
         handler = self._handlers.get(type(fact))
         return handler(fact) if handler is not None else []
+
+    def mode(self, now: Nanoseconds) -> Mode:
+        """Return who moves the composition at *now*."""
+        return self._composer.mode.at(now)
 
     def check(self) -> None:
         """Raise InvariantError unless all books are consistent and settle with the open requests."""

@@ -91,5 +91,5 @@ class FaultList:
         wish = self._wishes.pop(order.action_id, None)
         if wish is not None and not order.accepted:
             workers = " + ".join(map(str, wish.workers))
-            what = f"{wish.action} {workers} by {wish.who}"
-            self.faults.append(Fault(wish.at, "wish_refused", what, order.reason))
+            wished = f"{wish.action} {workers}" if workers else wish.action
+            self.faults.append(Fault(wish.at, "wish_refused", f"{wished} by {wish.who}", order.reason))

@@ -18,7 +18,7 @@ from vertumnus.domain.request import Request
 from vertumnus.domain.units import Tokens, to_ns
 from vertumnus.live.config import LiveConfig
 from vertumnus.policy.placement import Decision
-from vertumnus.policy.reconfig.config import ControllerConfig, ManualController
+from vertumnus.policy.reconfig.config import ControllerConfig, script_of
 from vertumnus.records.config import Measurement, RecordsConfig
 from vertumnus.records.log import LogHeader
 from vertumnus.records.provenance import run_start
@@ -106,7 +106,7 @@ def _open(session: Session) -> _Opened:
 
 def _serve(session: Session, engine: Engine, opened: _Opened, console: Console) -> None:
     loop = Loop(engine, opened.pool.fleet, opened.pool.control, opened.recorder.record)
-    _schedule_script(session.config.controller, engine)
+    schedule_script(session.config.controller, engine)
     with Progress(console, session.config.name, len(session.requests)) as progress:
         narration = Narration(loop, opened.recorder, progress)
         if isinstance(engine, WaitingEngine):
@@ -114,11 +114,11 @@ def _serve(session: Session, engine: Engine, opened: _Opened, console: Console) 
         loop.serve(iter(session.requests), narration.after_event)
 
 
-def _schedule_script(controller: ControllerConfig, engine: Engine) -> None:
-    """Let the moves of a script be asked for as an operator would ask."""
-    for number, move in enumerate(controller.script if isinstance(controller, ManualController) else ()):
-        at_ns = to_ns(move.at_s)
-        engine.schedule(OperatorActed(at_ns, number, "script", move.action, move.groups()), at_ns)
+def schedule_script(controller: ControllerConfig, engine: Engine) -> None:
+    """Let the wishes of a script be told as an operator would tell them."""
+    for number, wish in enumerate(script_of(controller)):
+        at_ns = to_ns(wish.at_s)
+        engine.schedule(OperatorActed(at_ns, number, "script", wish.action, wish.groups()), at_ns)
 
 
 def _sampling(records: RecordsConfig, recorder: Recorder) -> Callable[[Decision], None] | None:

@@ -11,7 +11,38 @@ from vertumnus.domain.cluster import CpGroup
 LongFractionBy: TypeAlias = Literal["requests", "tokens"]
 
 
-class Thresholds(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+class ScriptedAction(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """A wish by hand that is known before the run."""
+
+    at_s: float
+    """When it is asked for, on the run's clock [s]."""
+    action: Literal["split", "merge", "auto", "manual"]
+    """A move, or who moves from then on: the controller, or operators alone."""
+    workers: tuple[str, ...] = ()
+    """The worker to split, or the two to merge, as <first rank>x<degree>; none for a mode."""
+
+    def __post_init__(self) -> None:
+        if not 0.0 <= self.at_s < inf:
+            raise ValueError(f"at_s must be at least 0, got {self.at_s}")
+        if self.action in ("auto", "manual") and self.workers:
+            raise ValueError(f"workers must be left out with action={self.action}, got {list(self.workers)}")
+        self.groups()
+
+    def groups(self) -> tuple[CpGroup, ...]:
+        """Return the workers named. Raises ValueError for a name that is none."""
+        return tuple(_group(name) for name in self.workers)
+
+
+class Movable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """What every controller has that lets the composition change."""
+
+    switch_timeout_s: float = 5.0
+    """Time in which every rank must have adopted a new geometry, or the switch fails closed [s]."""
+    script: tuple[ScriptedAction, ...] = ()
+    """Wishes at set times, as an operator would have them."""
+
+
+class Thresholds(Movable, frozen=True, kw_only=True):
     """When demand and mix ask for a split or a merge; shared by the controllers that look at them."""
 
     window_s: float = 20.0
@@ -30,8 +61,8 @@ class Thresholds(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """Windows in a row that must show a condition before it is acted on."""
     cooldown_windows: int = 2
     """Windows after a transition in which nothing is asked for and nothing counts as persisting."""
-    switch_timeout_s: float = 5.0
-    """Time in which every rank must have adopted a new geometry, or the switch fails closed [s]."""
+    hold_s: float = 60.0
+    """How long a move by hand keeps the controller from moving [s]."""
 
     def __post_init__(self) -> None:
         problems = [
@@ -49,6 +80,8 @@ class Thresholds(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
             yield f"persistence must be at least 1 window, got {self.persistence}"
         if self.cooldown_windows < 0:
             yield f"cooldown_windows must be at least 0, got {self.cooldown_windows}"
+        if not 0.0 <= self.hold_s < inf:
+            yield f"hold_s must be at least 0, got {self.hold_s}"
 
     def _band_problems(self) -> Iterator[str]:
         if not 0.0 < self.upper < inf:
@@ -69,34 +102,8 @@ class AdviseController(Thresholds, frozen=True, kw_only=True, tag_field="name", 
     """Says what `thresholds` would do, and changes nothing."""
 
 
-class ScriptedMove(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """A wish by hand that is known before the run."""
-
-    at_s: float
-    """When it is asked for, on the run's clock [s]."""
-    action: Literal["split", "merge"]
-    workers: tuple[str, ...]
-    """The worker to split, or the two to merge, as <first rank>x<degree>."""
-
-    def __post_init__(self) -> None:
-        if not 0.0 <= self.at_s < inf:
-            raise ValueError(f"at_s must be at least 0, got {self.at_s}")
-        self.groups()
-
-    def groups(self) -> tuple[CpGroup, ...]:
-        """Return the workers named. Raises ValueError for a name that is none."""
-        return tuple(_group(name) for name in self.workers)
-
-
-class ManualController(
-    Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, tag_field="name", tag="manual"
-):
+class ManualController(Movable, frozen=True, kw_only=True, tag_field="name", tag="manual"):
     """Splits and merges only where an operator asks for them."""
-
-    switch_timeout_s: float = 5.0
-    """Time in which every rank must have adopted a new geometry, or the switch fails closed [s]."""
-    script: tuple[ScriptedMove, ...] = ()
-    """Moves at set times, as an operator would ask for them."""
 
     def __post_init__(self) -> None:
         for problem in _timeout_problems(self.switch_timeout_s):
@@ -117,6 +124,11 @@ class OffController(
 
 
 ControllerConfig: TypeAlias = ThresholdsController | AdviseController | ManualController | OffController
+
+
+def script_of(controller: ControllerConfig) -> tuple[ScriptedAction, ...]:
+    """Return the wishes that are known before the run."""
+    return controller.script if isinstance(controller, Movable) else ()
 
 
 def _timeout_problems(switch_timeout_s: float) -> Iterator[str]:
