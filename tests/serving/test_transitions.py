@@ -29,10 +29,11 @@ from vertumnus.serving.replay import replay_facts, replay_inputs
 from vertumnus.workers.config import DecodeConfig
 from vertumnus.workers.fleet import Fleet
 
+ACTIONS = ["split", "merge", "split", "merge", "drain", "reopen"]
 LATTICE = [CpGroup(first, degree) for degree in (1, 2, 4) for first in range(0, 8, degree)]
 
 wishes = st.lists(
-    st.tuples(st.integers(0, 400_000_000), st.sampled_from(["split", "merge"]), st.sampled_from(LATTICE)),
+    st.tuples(st.integers(0, 400_000_000), st.sampled_from(ACTIONS), st.sampled_from(LATTICE)),
     max_size=25,
 )
 shapes = st.lists(
@@ -56,7 +57,7 @@ class MovingRig:
         )
         self.engine = ChaosEngine(seed, **chaos)
         for number, (at, kind, group) in enumerate(actions):
-            named = (group,) if kind == "split" else (group, group.sibling)
+            named = (group, group.sibling) if kind == "merge" else (group,)
             self.engine.schedule(OperatorActed(at, number, "tester", kind, named), at)
         self.fleet, self.control = self.fresh()
         self.records: list[Record] = []

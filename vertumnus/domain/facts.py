@@ -223,15 +223,23 @@ class WorkerResumed(Fact, frozen=True, gc=False, array_like=True, tag=True):
     worker: CpGroup
 
 
+Action: TypeAlias = Literal["split", "merge", "auto", "manual", "drain", "reopen", "tune", "undo", "speed"]
+"""What an operator may ask for: a move; who moves from now on, the controller or operators alone; a worker
+out of routing or back; a parameter, or the last one back; the speed of a paced run."""
+
+
 class OperatorActed(Fact, frozen=True, gc=False, array_like=True, tag=True):
-    """A person, or a program in a person's place, wants the pool changed; an Answer follows."""
+    """A person, or a program in a person's place, wants something changed; an Answer follows."""
 
     action_id: int
     who: str
-    action: Literal["split", "merge", "auto", "manual"]
-    """A move, or who moves from now on: the controller, or operators alone."""
+    action: Action
     workers: tuple[CpGroup, ...] = ()
-    """The one to split, or the two to merge; none for a mode."""
+    """The one to split, drain or reopen, or the two to merge."""
+    setting: str = ""
+    """What to tune, named as in a config: "policy.beta"."""
+    value: int | float | str | None = None
+    """What to set: the parameter tuned, or the speed of a paced run."""
 
 
 class TimerFired(Fact, frozen=True, gc=False, array_like=True, tag=True):

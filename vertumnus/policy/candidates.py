@@ -19,7 +19,9 @@ class WorkerState(Struct, gc=False):
     out_of_service: str | None = None
     """Why its ranks serve nobody any more; None while they do."""
     draining: str | None = None
-    """What it drains for; None unless it takes part in a transition."""
+    """Why it drains; None unless it takes part in a transition or an operator holds it."""
+    held_by: str | None = None
+    """The operator who drained it and has not reopened it."""
 
 
 def eligible(

@@ -66,23 +66,25 @@ class Composer:
         """Whether a transition is under way."""
         return len(self._transitions) > 0
 
+    @property
+    def busy(self) -> frozenset[CpGroup]:
+        """The workers that take part in a transition, before and after."""
+        return self._transitions.busy
+
     def start(self) -> list[AnyOrder]:
         """Return the orders that come before the first fact."""
         return [] if self.controller is None else [SetTimer(WINDOW, self.controller.window_ns)]
 
     def operator_acted(self, fact: OperatorActed) -> list[AnyOrder]:
-        """Answer an operator's wish and see to it when it is legal."""
+        """Answer an operator's wish for a move or a mode and see to it. Raises ConfigError when it is illegal."""
         if self.mode.at(fact.at) == Mode.OFF:
-            return [Answer(fact.action_id, False, "controller=off takes no moves; use controller=manual")]
-        try:
-            return [Answer(fact.action_id, True, ""), *self._comply(fact)]
-        except ConfigError as error:
-            return [Answer(fact.action_id, False, str(error))]
+            raise ConfigError("controller=off takes no moves; use controller=manual")
+        return [Answer(fact.action_id, True, ""), *self._comply(fact)]
 
     def window_ended(self, due_ns: Nanoseconds) -> list[AnyOrder]:
         """Close the window that is due and do what the controller makes of it."""
         assert self.controller is not None  # its timer is only set with one
-        view = PoolView(self._books.pool.serving, self._transitions.busy, self._drain, self._reconcile_blocks)
+        view = PoolView(self._books.pool.in_routing, self.busy, self._drain, self._reconcile_blocks)
         note, move = self.controller.close_window(due_ns, view)
         timer = SetTimer(WINDOW, due_ns + self.controller.window_ns)
         if move is None:
@@ -105,8 +107,10 @@ class Composer:
         if fact.action == "auto" or fact.action == "manual":
             self.mode.turn(fact.action)
             return []
-        busy = self._transitions.busy
-        move = check_move(self._books.pool.serving, self._lattice, fact.action, fact.workers, busy)
+        assert fact.action in ("split", "merge")
+        self._refuse_held(fact)
+        serving = self._books.pool.serving
+        move = check_move(serving, self._lattice, fact.action, fact.workers, self.busy)
         self.mode.note_move_by_hand(fact.at)
         return self._begin(move)
 
@@ -133,6 +137,14 @@ class Composer:
         if order.outcome == "failed":
             lost = sum(group.mask for group in order.targets)
             books.statistics.note_unheld(books.index.forget(lost))
+
+    def _refuse_held(self, fact: OperatorActed) -> None:
+        for worker in fact.workers:
+            state = self._books.pool.workers.get(worker)
+            if state is not None and state.held_by is not None:
+                raise ConfigError(
+                    f"{fact.action} {worker}: it is drained by {state.held_by}; reopen it first"
+                )
 
     def _drain(self, worker: CpGroup) -> Nanoseconds:
         return self._books.ledger.running(worker)

@@ -41,6 +41,7 @@ from vertumnus.policy.composer import WINDOW, Books, compose
 from vertumnus.policy.config import CacheConfig, PolicyConfig
 from vertumnus.policy.ledger import Ledger
 from vertumnus.policy.links import Links
+from vertumnus.policy.operators import Operators
 from vertumnus.policy.placement import Decision, Offer
 from vertumnus.policy.placer import Placer
 from vertumnus.policy.pool import PoolState
@@ -48,8 +49,10 @@ from vertumnus.policy.prefix.index import Match, PrefixIndex
 from vertumnus.policy.prefix.reconcile import Reconciler
 from vertumnus.policy.prefix.transfers import TransferBook
 from vertumnus.policy.reconfig.config import ControllerConfig, ManualController
+from vertumnus.policy.reconfig.holds import Holds
 from vertumnus.policy.reconfig.mode import Mode
 from vertumnus.policy.statistics import PrefixStatistics
+from vertumnus.policy.tuning import Tuning
 from vertumnus.policy.waiting import Waiting
 
 SCAN = "scan"
@@ -97,6 +100,7 @@ class ControlPlane:
             books, lattice, prefill_time, controller or ManualController(), kappa or {}, token_scale
         )
         self._placer = Placer(policy, self.pool, self.ledger, prefill_time, block_tokens, observe)
+        self.operators = self._take_operators()
         self._waiting = Waiting()
         self._prefill_time = prefill_time
         self._max_attempts = max_attempts
@@ -118,9 +122,15 @@ class ControlPlane:
             TransferStarted: self._transfer_started,
             TransferFinished: self._transfer_finished,
             TransferFailed: self._transfer_ended,
-            OperatorActed: self._composer.operator_acted,
+            OperatorActed: self.operators.acted,
             TimerFired: self._timer_fired,
         }
+
+    def _take_operators(self) -> Operators:
+        tuning = Tuning()
+        tuning.add("policy", self._placer)
+        tuning.add("controller", self._composer.controller)
+        return Operators(self._composer, Holds(self.pool), tuning)
 
     def start(self) -> list[AnyOrder]:
         """Return the orders that come before the first fact."""

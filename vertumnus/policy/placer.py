@@ -30,16 +30,24 @@ class Placer:
         observe: Callable[[Decision], None] | None,
     ) -> None:
         """Place by *policy*; *observe* is shown every decision."""
-        published = policy if isinstance(policy, PaperPolicy | VertumnusPolicy) else PaperPolicy()
         self._pool = pool
+        self._ledger = ledger
+        self._prefill_time = prefill_time
         self._block_tokens = block_tokens
         self._observe = observe
+        self.retune(policy)
+
+    @property
+    def config(self) -> PolicyConfig:
+        """The policy, with the parameters in force."""
+        return self._policy
+
+    def retune(self, policy: PolicyConfig) -> None:
+        """Place by *policy* from now on; what was placed stays where it is."""
+        published = policy if isinstance(policy, PaperPolicy | VertumnusPolicy) else PaperPolicy()
+        self._policy = policy
         self._costs = cost_rule(policy)
-        self._pricer = (
-            QueuePricer(policy, self._costs, prefill_time, ledger, block_tokens)
-            if isinstance(policy, VertumnusPolicy)
-            else Pricer(prefill_time, ledger, block_tokens, _queue_estimate(policy))
-        )
+        self._pricer = self._pricer_of(policy)
         self.counts_pending = isinstance(policy, VertumnusPolicy) and policy.pending_prefix
         """Whether it matters what placed requests will leave at their workers."""
         self._published_costs = PublishedCosts(published.beta, published.gpu_time_weight)
@@ -59,6 +67,12 @@ class Placer:
         if self._observe is not None:
             self._observe(decision)
         return decision
+
+    def _pricer_of(self, policy: PolicyConfig) -> QueuePricer | Pricer:
+        times, ledger, block_tokens = self._prefill_time, self._ledger, self._block_tokens
+        if isinstance(policy, VertumnusPolicy):
+            return QueuePricer(policy, self._costs, times, ledger, block_tokens)
+        return Pricer(times, ledger, block_tokens, _queue_estimate(policy))
 
     def preferred_degree(self, request: Request, decision: Decision) -> int:
         """Return the degree that the published cost prefers without the load term (sec. 7.1)."""

@@ -23,8 +23,14 @@ class PoolState:
 
     @property
     def serving(self) -> Composition:
-        """The workers that are not out of service: what a controller starts from, whoever made it so."""
+        """The workers that are not out of service, whoever made it so."""
         return Composition(tuple(g for g, state in self.workers.items() if state.out_of_service is None))
+
+    @property
+    def in_routing(self) -> Composition:
+        """The workers in service that no operator has drained: what a controller may count on and move."""
+        serving = (group for group in self.serving.workers if self.workers[group].held_by is None)
+        return Composition(tuple(serving))
 
     def of_rank(self, rank: Rank) -> WorkerState:
         """Return the worker that *rank* belongs to."""

@@ -90,6 +90,11 @@ class FaultList:
     def _answered(self, order: Answer) -> None:
         wish = self._wishes.pop(order.action_id, None)
         if wish is not None and not order.accepted:
-            workers = " + ".join(map(str, wish.workers))
-            wished = f"{wish.action} {workers}" if workers else wish.action
-            self.faults.append(Fault(wish.at, "wish_refused", f"{wished} by {wish.who}", order.reason))
+            self.faults.append(Fault(wish.at, "wish_refused", f"{wished(wish)} by {wish.who}", order.reason))
+
+
+def wished(wish: OperatorActed) -> str:
+    """Return what an operator asked for: "merge 0x2 + 2x2", "tune policy.beta 1.5"."""
+    value = "" if wish.value is None else f"{wish.value}"
+    workers = " + ".join(map(str, wish.workers))
+    return " ".join(word for word in (wish.action, workers, wish.setting, value) if word)

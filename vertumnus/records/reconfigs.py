@@ -86,7 +86,7 @@ class ReconfigList:
 
     def _answered(self, order: Answer) -> None:
         wish = self._wishes.pop(order.action_id, None)
-        if wish is not None and order.accepted:
+        if wish is not None and order.accepted and wish.action in ("split", "merge"):
             self._wished.update(dict.fromkeys(wish.workers, wish.who))
 
     def _drain(self, order: Drain) -> None:

@@ -40,8 +40,8 @@ def test_starting_values() -> None:
 @pytest.mark.parametrize(
     ("wrong", "problem"),
     [
-        ({"window_s": 0.0}, "window_s must be above 0, got 0.0"),
-        ({"window_s": float("inf")}, "window_s must be above 0, got inf"),
+        ({"window_s": 0.0}, "window_s must be at least 0.01, got 0.0"),
+        ({"window_s": float("inf")}, "window_s must be at least 0.01, got inf"),
         ({"persistence": 0}, "persistence must be at least 1 window, got 0"),
         ({"cooldown_windows": -1}, "cooldown_windows must be at least 0, got -1"),
         ({"lower": 1.05}, "lower must be at least 0 and below upper (1.05), got 1.05"),

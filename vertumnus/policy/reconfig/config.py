@@ -74,8 +74,8 @@ class Thresholds(Movable, frozen=True, kw_only=True):
             raise ValueError("\n".join(problems))
 
     def _window_problems(self) -> Iterator[str]:
-        if not 0.0 < self.window_s < inf:
-            yield f"window_s must be above 0, got {self.window_s}"
+        if not 0.01 <= self.window_s < inf:  # a timer ends each window
+            yield f"window_s must be at least 0.01, got {self.window_s}"
         if self.persistence < 1:
             yield f"persistence must be at least 1 window, got {self.persistence}"
         if self.cooldown_windows < 0:

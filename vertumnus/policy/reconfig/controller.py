@@ -58,7 +58,6 @@ class Controller:
         Raises ConfigError when kappa is missing for a degree of the lattice.
         """
         capacity.require(lattice.degrees)
-        self.window_ns = to_ns(config.window_s)
         self._config = config
         self._acts = isinstance(config, ThresholdsController)
         self._capacity = capacity
@@ -66,6 +65,21 @@ class Controller:
         self._lattice = lattice
         self._window = DemandWindow(0, long_tokens, config.long_fraction_by)
         self._trigger = Trigger(config, capacity)
+
+    @property
+    def config(self) -> ThresholdsController | AdviseController:
+        """The thresholds in force."""
+        return self._config
+
+    @property
+    def window_ns(self) -> Nanoseconds:
+        """H: length of the windows that begin from now on [ns]."""
+        return to_ns(self._config.window_s)
+
+    def retune(self, config: ThresholdsController | AdviseController) -> None:
+        """Judge by *config* from the end of this window on; what is long, and by what share, stays."""
+        self._config = config
+        self._trigger.retune(config)
 
     def note_routed(self, degree: int, uncached: Tokens, cached: Tokens, service_ns: Nanoseconds) -> None:
         """Count a request where it is first routed."""

@@ -98,6 +98,10 @@ class Trigger:
             stable_long_fraction=stable,
         )
 
+    def retune(self, thresholds: Thresholds) -> None:
+        """Compare with *thresholds* from the next window on; windows that persisted count on."""
+        self._thresholds = thresholds
+
     def note_transition(self) -> None:
         """Note that the composition changes: at a transition's start, at its end, or at both.
 

@@ -1,0 +1,63 @@
+"""What operators ask for, and who in the control plane sees to it; every wish gets one Answer."""
+
+from collections.abc import Callable, Mapping
+
+from vertumnus.domain.cluster import CpGroup
+from vertumnus.domain.errors import ConfigError
+from vertumnus.domain.facts import OperatorActed
+from vertumnus.domain.orders import Answer, AnyOrder
+from vertumnus.policy.composer import Composer
+from vertumnus.policy.reconfig.holds import Holds
+from vertumnus.policy.tuning import Tuning, Value
+
+
+class Operators:
+    """Takes wishes one after the other, so that two operators at once get a consistent result."""
+
+    def __init__(self, composer: Composer, holds: Holds, tuning: Tuning) -> None:
+        self._composer = composer
+        self._holds = holds
+        self._tuning = tuning
+        self._handlers: dict[str, Callable[[OperatorActed], list[AnyOrder]]] = {
+            **dict.fromkeys(("split", "merge", "auto", "manual"), composer.operator_acted),
+            "drain": self._drain,
+            "reopen": self._reopen,
+            "tune": self._tune,
+            "undo": self._undo,
+            "speed": self._speed,
+        }
+
+    def acted(self, fact: OperatorActed) -> list[AnyOrder]:
+        """Answer *fact*, and do what it asks for when it is legal."""
+        try:
+            return self._handlers[fact.action](fact)
+        except ConfigError as error:
+            return [Answer(fact.action_id, False, str(error))]
+
+    def settings(self) -> Mapping[str, Value]:
+        """Return the parameters that can be tuned, with their values now."""
+        return self._tuning.settings()
+
+    def _drain(self, fact: OperatorActed) -> list[AnyOrder]:
+        orders = self._holds.drain(_one(fact), fact.who, self._composer.busy)
+        return [Answer(fact.action_id, True, ""), *orders]
+
+    def _reopen(self, fact: OperatorActed) -> list[AnyOrder]:
+        return [Answer(fact.action_id, True, ""), *self._holds.reopen(_one(fact))]
+
+    def _tune(self, fact: OperatorActed) -> list[AnyOrder]:
+        return [Answer(fact.action_id, True, str(self._tuning.change(fact.setting, fact.value)))]
+
+    def _undo(self, fact: OperatorActed) -> list[AnyOrder]:
+        return [Answer(fact.action_id, True, str(self._tuning.undo()))]
+
+    def _speed(self, fact: OperatorActed) -> list[AnyOrder]:
+        # the pace is the engine's; here it only gets its place in the log
+        return [Answer(fact.action_id, True, f"{fact.value}x")]
+
+
+def _one(fact: OperatorActed) -> CpGroup:
+    """Return the one worker of a wish. Raises ConfigError when it names none or several."""
+    if len(fact.workers) != 1:
+        raise ConfigError(f"{fact.action}: found {len(fact.workers)} workers, it takes 1")
+    return fact.workers[0]
