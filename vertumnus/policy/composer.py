@@ -76,7 +76,7 @@ class Composer:
         return [] if self.controller is None else [SetTimer(WINDOW, self.controller.window_ns)]
 
     def operator_acted(self, fact: OperatorActed) -> list[AnyOrder]:
-        """Answer an operator's wish for a move or a mode and see to it. Raises ConfigError when it is illegal."""
+        """Answer a wish for a move or a mode and see to it. Raises ConfigError when it is illegal."""
         if self.mode.at(fact.at) == Mode.OFF:
             raise ConfigError("controller=off takes no moves; use controller=manual")
         return [Answer(fact.action_id, True, ""), *self._comply(fact)]

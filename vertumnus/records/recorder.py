@@ -1,7 +1,8 @@
 """The one writer of a run's records: told everything in order, it keeps log and folds together."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
+from vertumnus.domain.codec import Record
 from vertumnus.records.decisions import CandidateRow
 from vertumnus.records.finish import finish_run
 from vertumnus.records.folds import RunFolds
@@ -20,10 +21,15 @@ class Recorder:
         self._header = header
         self._folds = RunFolds(header)
         # folded batch by batch as written: the loop pays a list append a record, not a call chain
-        self._log = LogWriter(run.log, header, self._folds.apply)
+        self._log = LogWriter(run.log, header, self._written)
         self.record = self._log.append
         """Takes (source, body) of one input, fact or order; raises LogWriteError on a full disk."""
         self._candidates: list[CandidateRow] = []
+        self._listener: Callable[[list[Record]], object] | None = None
+
+    def tell(self, listener: Callable[[list[Record]], object] | None) -> None:
+        """Have *listener* told each batch of records once the log has it; None for nobody."""
+        self._listener = listener
 
     def keep(self, candidates: Iterable[CandidateRow]) -> None:
         """Keep the candidates of a placement that `RecordsConfig.samples` picked."""
@@ -37,6 +43,11 @@ class Recorder:
         """
         if self._header.keeps_wall_time:
             self._log.flush()
+
+    def _written(self, batch: list[Record]) -> None:
+        self._folds.apply(batch)
+        if self._listener is not None:
+            self._listener(batch)
 
     def finish(
         self, status: RunStatus, books: Books | None, wall_s: float, failure: str | None = None

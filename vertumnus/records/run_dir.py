@@ -3,6 +3,7 @@
     runs/<ULID>/config.yaml       the composed configuration, as text
                 _STARTED.json     RunStart: name, overrides, versions, machine
                 facts.log         the log, the source of the tables
+                actions.sock      where operators' actions go in, while a run keeps to the wall clock
                 <table>.parquet   each of `columns.TABLES`
                 _SUCCESS.json     RunEnd; written last: the tables beside it are whole
 
@@ -64,6 +65,11 @@ class RunDir(NamedTuple):
     def log(self) -> Path:
         """The log of facts, orders and outcomes."""
         return self.path / "facts.log"
+
+    @property
+    def actions(self) -> Path:
+        """The action socket of a run that is going."""
+        return self.path / "actions.sock"
 
     @property
     def started(self) -> Path:

@@ -1,5 +1,6 @@
 """What is done between the events of a run: progress is shown, and the log reaches the disk."""
 
+from collections.abc import Callable
 from time import monotonic
 
 from vertumnus.records.recorder import Recorder
@@ -16,7 +17,11 @@ A flush writes what would be written anyway; four a second cost nothing that sho
 class Narration:
     """Tells of a run while it goes."""
 
-    def __init__(self, loop: Loop, recorder: Recorder, progress: Progress) -> None:
+    def __init__(
+        self, loop: Loop, recorder: Recorder, progress: Progress, is_awaited: Callable[[], bool]
+    ) -> None:
+        """Tell of *loop*; *is_awaited* says whether somebody waits for what is written next."""
+        self._is_awaited = is_awaited
         self._loop = loop
         self._recorder = recorder
         self._progress = progress
@@ -24,7 +29,9 @@ class Narration:
         self._next_flush = monotonic() + FLUSH_S
 
     def after_event(self) -> None:
-        """Show how many requests have ended, and write the log when it is time."""
+        """Show how many requests have ended, and write the log when it is time or somebody is waiting."""
+        if self._is_awaited():
+            self._recorder.flush()
         if self._loop.ended != self._ended:
             self._ended = self._loop.ended
             self._progress.show(self._ended)

@@ -25,6 +25,7 @@ from vertumnus.records.provenance import run_start
 from vertumnus.records.recorder import Recorder
 from vertumnus.records.run_dir import RunDir, RunEnd
 from vertumnus.records.run_row import RunStatus
+from vertumnus.run.attended import attended
 from vertumnus.run.candidates import candidate_rows
 from vertumnus.run.interrupts import interrupts_held
 from vertumnus.run.narration import Narration
@@ -107,8 +108,12 @@ def _open(session: Session) -> _Opened:
 def _serve(session: Session, engine: Engine, opened: _Opened, console: Console) -> None:
     loop = Loop(engine, opened.pool.fleet, opened.pool.control, opened.recorder.record)
     schedule_script(session.config.controller, engine)
-    with Progress(console, session.config.name, len(session.requests)) as progress:
-        narration = Narration(loop, opened.recorder, progress)
+    first_id = len(script_of(session.config.controller))
+    with (
+        Progress(console, session.config.name, len(session.requests)) as progress,
+        attended(opened.run, opened.recorder, engine, first_id, console) as is_awaited,
+    ):
+        narration = Narration(loop, opened.recorder, progress, is_awaited)
         if isinstance(engine, WaitingEngine):
             engine.before_wait = narration.flush_when_due
         loop.serve(iter(session.requests), narration.after_event)
