@@ -7,15 +7,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from rich.console import Console
 
-from vertumnus import __version__
+from vertumnus import __version__, sweep
 from vertumnus.cli import main
 from vertumnus.commandline import jobs
 from vertumnus.commandline.exit_codes import BAD_INPUT, FAILED, INTERRUPTED, INVALID, OK
-from vertumnus.commandline.jobs import Ending
 from vertumnus.config import RunConfig
-from vertumnus.domain.errors import ConfigError
+from vertumnus.sweep import Ending, Job, Sweep
 
 SIM = ("+experiment=tool_agent", "backend=sim")
 
@@ -32,11 +30,18 @@ def ran(monkeypatch: pytest.MonkeyPatch) -> list[RunConfig]:
     """Put a run that only notes its config in the place of the real one."""
     configs: list[RunConfig] = []
 
-    def note(config: RunConfig, words: Sequence[str], console: Console) -> Ending:
+    def note(config: RunConfig, words: Sequence[str]) -> int:
         configs.append(config)
-        return Ending(OK, "finished", f"RUN{len(configs)}", "VALID")
+        return OK
+
+    def note_all(jobs: Sequence[Job], words: Sequence[str], **flags: object) -> Sweep:
+        configs.extend(job.config for job in jobs)
+        return Sweep(
+            "trial-0", {n: Ending("finished", None, "VALID") for n in range(1, len(jobs) + 1)}, False
+        )
 
     monkeypatch.setattr(jobs, "execute", note)
+    monkeypatch.setattr(sweep, "run_sweep", note_all)
     return configs
 
 
@@ -90,6 +95,10 @@ BAD = [
     (("--dryrun", *SIM), "unrecognized arguments: --dryrun; see vertumnus --help"),
     (("--cfg", "all", *SIM), "argument --cfg: invalid choice: 'all' (choose from"),
     (("--resolve", *SIM), "--resolve: has no effect without --cfg job"),
+    (("--jobs", "2", *SIM), "--jobs: has no effect without -m"),
+    (("--again", *SIM), "--again: has no effect without -m"),
+    (("--jobs", "0", "-m", *SIM), "argument --jobs: found 0, must be a whole number of at least 1"),
+    (("--resume", "gone"), "--resume gone: no such sweep in runs; the newest are: none"),
     (("reprt",), "reprt: neither a verb nor an override (key=value); did you mean report?"),
     (("tool_agent",), "tool_agent: not a verb; an experiment is run with +experiment=tool_agent"),
     (("ls", "polici"), "ls polici: no such group; did you mean policy?"),
@@ -158,13 +167,13 @@ def test_a_run_keeps_its_overrides_as_typed(monkeypatch: pytest.MonkeyPatch) -> 
     """What a run stores can be typed again, whatever Hydra was given."""
     kept: list[Sequence[str]] = []
 
-    def keep(config: RunConfig, words: Sequence[str], console: Console) -> Ending:
+    def keep(config: RunConfig, words: Sequence[str]) -> int:
         kept.append(words)
-        return Ending(OK, "finished")
+        return OK
 
     monkeypatch.setattr(jobs, "execute", keep)
-    assert main(["experiment=tool_agent", "backend=sim", "-m", "arrival.load=0.5,0.7"]) == OK
-    assert kept[1] == ("experiment=tool_agent", "backend=sim", "arrival.load=0.7")
+    assert main(["experiment=tool_agent", "backend=sim", "arrival.load=0.7"]) == OK
+    assert kept == [("experiment=tool_agent", "backend=sim", "arrival.load=0.7")]
 
 
 def test_a_further_search_path_works(tmp_path: Path, ran: list[RunConfig]) -> None:
@@ -195,39 +204,68 @@ def test_a_sweep_runs_every_combination(ran: list[RunConfig], capsys: pytest.Cap
     assert [config.seed for config in ran] == [0, 1, 2, 0, 1, 2]
     assert len({config.policy for config in ran}) == 2
     table = capsys.readouterr().out.splitlines()
-    assert table[0].split() == ["job", "overrides", "status", "verdict", "run"]
-    assert table[6].split() == ["6", "policy=round_robin", "seed=2", "finished", "VALID", "RUN6"]
+    assert table[0].split()[:4] == ["job", "overrides", "status", "verdict"]
+    assert table[6].split() == ["6", "policy=round_robin", "seed=2", "finished", "VALID"]
 
 
-def test_a_failing_job_does_not_end_a_sweep(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(
+    ("endings", "is_interrupted", "code"),
+    [
+        ((Ending("finished", None, "VALID"), Ending("done before", None, "VALID")), False, OK),
+        ((Ending("finished", None, "VALID"), Ending("finished", None, "INVALID")), False, INVALID),
+        ((Ending("failed", None, "INVALID"), Ending("finished", None, "INVALID")), False, FAILED),
+        ((Ending("finished", None, "VALID"), Ending("bad input")), False, FAILED),
+        ((Ending("finished", None, "VALID"),), True, INTERRUPTED),
+    ],
+)
+def test_the_exit_code_says_how_a_sweep_ended(
+    endings: tuple[Ending, ...],
+    is_interrupted: bool,
+    code: int,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """Job 2 of 4 raises, job 3 is bad input: the others run, the table says so, exit 1."""
-
-    def run(config: RunConfig, words: Sequence[str], console: Console) -> Ending:
-        if config.seed == 1:
-            raise RuntimeError("a rank went away")
-        if config.seed == 2:
-            raise ConfigError("workload.path: no such file")
-        return Ending(OK, "finished", "R", "VALID")
-
-    monkeypatch.setattr(jobs, "execute", run)
-    assert main([*SIM, "-m", "seed=0,1,2,3"]) == FAILED
-    out, err = capsys.readouterr()
-    assert [line.split()[2] for line in out.splitlines()[1:]] == ["finished", "failed", "bad", "finished"]
-    assert "RuntimeError: a rank went away" in err
+    """The worst of its jobs; an interrupt is 130, and what had not started is shown as that."""
+    ended = Sweep("trial-0", dict(enumerate(endings, 1)), is_interrupted)
+    monkeypatch.setattr(sweep, "run_sweep", lambda *given, **flags: ended)
+    assert main([*SIM, "-m", "seed=0,1"]) == code
+    assert ("not started" in capsys.readouterr().out) == is_interrupted
 
 
-def test_a_sweep_with_one_bad_config_runs_the_others(ran: list[RunConfig]) -> None:
-    """beta = 0.5 is refused, beta = 2 runs; exit 1 says that not all is well."""
-    assert main([*SIM, "-m", "policy.beta=0.5,2"]) == FAILED
-    assert [config.policy.beta for config in ran] == [2.0]  # type: ignore[union-attr]
+BAD_SWEEPS = [
+    (
+        ("policy.beta=0.5,2,0.6", "seed=0,1"),
+        ["job 1 (policy.beta=0.5 seed=0) and 1 more jobs: policy.beta: must be at least 1, got 0.5",
+         "job 5 (policy.beta=0.6 seed=0) and 1 more jobs: policy.beta: must be at least 1, got 0.6"],
+    ),
+    (("policy.beta=0.5", "seed=0,1"), ["policy.beta: must be at least 1, got 0.5"]),
+    (
+        ("seed=0,1,0",),
+        ["job 3 (seed=0): has the same configuration as job 1"],
+    ),
+    (("runs_dir=a,b",), ["job 2 (runs_dir=b): runs_dir: found b and a, a sweep has one folder"]),
+    (
+        ("cluster.blocks_per_rank=8,4000", "workload.path=null,gone.jsonl"),
+        ["job 1 (cluster.blocks_per_rank=8 workload.path=null): cluster.blocks_per_rank: found 8; request",
+         "job 2 (cluster.blocks_per_rank=8 workload.path=gone.jsonl) and 1 more jobs: workload.path: "],
+    ),
+]  # fmt: skip
 
 
-def test_a_sweep_of_bad_configs_starts_nothing(ran: list[RunConfig]) -> None:
-    """Every job bad: exit 2, as for one."""
-    assert main([*SIM, "-m", "policy.beta=0.5,0.6"]) == BAD_INPUT
-    assert ran == []
+@pytest.mark.parametrize(("words", "said"), BAD_SWEEPS, ids=[" ".join(words) for words, _ in BAD_SWEEPS])
+def test_a_sweep_with_a_bad_job_starts_nothing(
+    words: tuple[str, ...],
+    said: list[str],
+    elsewhere: Path,
+    ran: list[RunConfig],
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Every problem once, with the job that has it; exit 2, nothing runs, nothing is written."""
+    assert main([*SIM, "workload.requests=100", "-m", *words]) == BAD_INPUT
+    err = capsys.readouterr().err
+    assert [line for line in said if line not in err] == []
+    assert len(err.splitlines()) == (1 if len(said) == 1 else 1 + len(said))
+    assert (ran, list(elsewhere.iterdir())) == ([], [])
 
 
 @pytest.mark.parametrize(
@@ -242,23 +280,18 @@ def test_the_exit_code_says_how_a_run_ended(
     import vertumnus.run
 
     outcome = vertumnus.run.Outcome("R", status, verdict)
-    monkeypatch.setattr(vertumnus.run, "execute", lambda config, words, console: outcome)
+    monkeypatch.setattr(vertumnus.run, "execute", lambda config, asked, console: outcome)
     assert main(SIM) == code
 
 
-@pytest.mark.parametrize("sweep", [(), ("-m", "seed=0,1")])
-def test_ctrl_c_is_130_and_ends_a_sweep(
-    sweep: tuple[str, ...], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """The interrupted job is the last one; those after it are shown as not started."""
+def test_ctrl_c_is_130(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where a run had not begun."""
 
-    def interrupted(config: RunConfig, words: Sequence[str], console: Console) -> Ending:
+    def interrupted(config: RunConfig, words: Sequence[str]) -> int:
         raise KeyboardInterrupt
 
     monkeypatch.setattr(jobs, "execute", interrupted)
-    assert main([*SIM, *sweep]) == INTERRUPTED
-    if sweep:
-        assert "not started" in capsys.readouterr().out
+    assert main(SIM) == INTERRUPTED
 
 
 def test_dry_run_shows_the_plan_and_runs_nothing(

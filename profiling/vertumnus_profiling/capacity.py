@@ -25,6 +25,7 @@ from vertumnus.records.log import read_log
 from vertumnus.records.metrics import summarise
 from vertumnus.records.request_record import RequestRecord
 from vertumnus.records.timeline import Timeline
+from vertumnus.run.asked import Asked
 from vertumnus.run.capacity import MeanRequest, busy_rate
 from vertumnus.run.pool import build_pool
 from vertumnus.run.stream import Stream, load_stream
@@ -151,7 +152,7 @@ def executed_capacity(
 
     def trial(rate: float) -> Trial:
         at_rate = structs.replace(config, profile=profile, arrival=config.arrival.at_rate(rate))
-        recorded = run_live(at_rate, live, (f"arrival.rate={rate:g}",), console)
+        recorded = run_live(at_rate, live, Asked((f"arrival.rate={rate:g}",)), console)
         if recorded.failure is not None:
             raise recorded.failure
         log = read_log(recorded.run.log)

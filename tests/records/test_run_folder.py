@@ -5,9 +5,11 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
+from tests.support.builders import a_request
 from tests.support.recorded import BALANCED, a_header, a_history, a_run, a_run_under_way, a_ulid
 from vertumnus.domain.errors import ConfigError
 from vertumnus.records.finish import salvage
+from vertumnus.records.planned import Planned
 from vertumnus.records.provenance import RunStart, library_versions, run_start
 from vertumnus.records.recorder import Recorder
 from vertumnus.records.run_dir import RunDir, find_run, list_runs
@@ -121,8 +123,10 @@ def test_salvage_leaves_other_runs_alone(tmp_path: Path) -> None:
 
 def test_a_run_says_where_its_numbers_come_from(tmp_path: Path) -> None:
     """Versions, processor and cores are recorded, without importing the libraries."""
-    start = run_start(a_ulid(1), "trial", ["policy.beta=2"])
+    planned = Planned.of([a_request()], skipped_rows=3)
+    start = run_start(a_ulid(1), "trial", ["policy.beta=2"], planned, sweep="trial-1")
     assert start.versions == library_versions()
     assert {"python", "msgspec", "pyarrow"} <= set(start.versions)
     assert start.cores and start.overrides == ("policy.beta=2",)
+    assert (start.sweep, start.planned) == ("trial-1", planned)
     assert RunDir.create(tmp_path, start, "").start() == start

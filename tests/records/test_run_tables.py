@@ -20,7 +20,7 @@ from tests.support.recorded import (
     a_ulid,
 )
 from vertumnus.records import tables
-from vertumnus.records.columns import TABLES
+from vertumnus.records.columns import TABLES, TABLES_VERSION
 from vertumnus.records.decisions import CandidateRow
 from vertumnus.records.metrics import Metrics
 from vertumnus.records.run_dir import RunDir
@@ -41,7 +41,7 @@ def test_schemas_and_versions(tmp_path: Path) -> None:
     for name in TABLES:
         written = pq.read_schema(run.table(name))
         assert written.equals(tables.schema(name))
-        assert written.metadata[b"schema_version"] == b"1"
+        assert written.metadata[b"schema_version"] == b"%d" % TABLES_VERSION
         assert written.field("schema_version").type == pa.int32()
 
 

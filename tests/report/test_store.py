@@ -12,7 +12,7 @@ import pytest
 
 from tests.support.recorded import a_header, a_history, a_run, a_run_under_way, a_ulid
 from vertumnus.domain.errors import ConfigError
-from vertumnus.records.columns import TABLES
+from vertumnus.records.columns import TABLES, TABLES_VERSION
 from vertumnus.report.store import query, query_parquet, rebuild_catalog
 
 
@@ -40,14 +40,14 @@ def test_two_schema_versions_are_queried_together(tmp_path: Path) -> None:
     a_run(tmp_path, a_ulid(1), a_history(2))
     other = a_run(tmp_path, a_ulid(2), a_history(2))
     table = pq.read_table(other.table("requests")).drop_columns(["gpu_s", "schema_version"])
-    table = table.append_column("schema_version", pa.array([2, 2], pa.int32()))
+    table = table.append_column("schema_version", pa.array([99, 99], pa.int32()))
     pq.write_table(table.append_column("energy_j", pa.array([1.0, 2.0])), other.table("requests"))
     other.table("faults").unlink()
     rows = query(
         tmp_path,
         "SELECT schema_version, count(gpu_s), sum(energy_j) FROM requests GROUP BY ALL ORDER BY 1",
     ).rows
-    assert rows == [(1, 2, None), (2, 0, 3.0)]
+    assert rows == [(TABLES_VERSION, 2, None), (99, 0, 3.0)]
     assert query(tmp_path, "SELECT count(*) FROM faults").rows == [(0,)]
 
 
@@ -156,7 +156,7 @@ def test_a_question_about_one_run_opens_no_other(tmp_path: Path) -> None:
     damaged = a_run(tmp_path, a_ulid(2))
     damaged.table("requests").write_bytes(b"not parquet")
     counted = "SELECT count(*) FROM requests"
-    assert query(tmp_path, counted, run_id=a_ulid(1)).rows == [(3,)]
+    assert query(tmp_path, counted, only=[a_ulid(1)]).rows == [(3,)]
     with pytest.raises(ConfigError, match=r"requests\.parquet"):
         query(tmp_path, counted)
 

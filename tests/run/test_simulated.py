@@ -15,6 +15,7 @@ from vertumnus.commandline.hydra_configs import composed, hydra_configs, plain_t
 from vertumnus.config import RunConfig, to_run_config
 from vertumnus.domain.errors import ConfigError
 from vertumnus.records.run_dir import find_run, list_runs
+from vertumnus.run.asked import Asked
 from vertumnus.run.audit import audit_run
 from vertumnus.run.execute import execute
 from vertumnus.run.plan import plan
@@ -30,7 +31,7 @@ def a_config(runs_dir: Path, *words: str) -> RunConfig:
 
 def run(runs_dir: Path, *words: str) -> Path:
     """Run it and return its folder."""
-    outcome = execute(a_config(runs_dir, *words), words, Console(file=StringIO()))
+    outcome = execute(a_config(runs_dir, *words), Asked(words), Console(file=StringIO()))
     assert (outcome.status, outcome.verdict) == ("finished", "VALID")
     return runs_dir / outcome.run_id
 
@@ -90,7 +91,7 @@ def test_prompt_longer_than_any_worker_is_refused_before_anything_is_written(tmp
     with pytest.raises(
         ConfigError, match=r"cluster\.blocks_per_rank: found 8;.*largest worker .degree 4."
     ) as error:
-        execute(a_config(tmp_path, "cluster.blocks_per_rank=8"), (), Console(stderr=True))
+        execute(a_config(tmp_path, "cluster.blocks_per_rank=8"), Asked(), Console(stderr=True))
     assert "must be at least" in str(error.value)
     assert list_runs(tmp_path) == []
 

@@ -20,7 +20,10 @@ usage: vertumnus [key=value ...] [flags]      run one job (Hydra overrides)
   vertumnus +experiment=conversation workload.path=TRACE.jsonl.gz
   vertumnus +experiment=tool_agent backend=sim -m policy=paper,round_robin seed=0,1,2
 
-flags: -m, --multirun   sweep over every key given as a,b,c
+flags: -m, --multirun   sweep over every key given as a,b,c; jobs that have a VALID run are not run again
+       --jobs N         of a sweep at a time; default: the cores, or 1 where runs are executed
+       --again          of a sweep: run every job, whatever is there
+       --resume SWEEP   go on with a sweep by its id
        --dry-run        print the plan (requests, span, offered load against capacity) and stop
        --cfg job        print the composed config and stop (--resolve fills in ${...})
        --version, -h, --help
@@ -47,6 +50,12 @@ class Flags(Struct, frozen=True):
     """Print the composed config instead of running."""
     resolve: bool
     """Fill in interpolations in the printed config."""
+    jobs: int | None = None
+    """Runs of a sweep at a time; None: one for each core, or one where a run is executed."""
+    again: bool = False
+    """Run the jobs of a sweep that have a VALID run already, too."""
+    resume: str | None = None
+    """A sweep whose words take the place of what was typed."""
 
 
 class Parser(argparse.ArgumentParser):
@@ -73,13 +82,29 @@ def read_flags(words: Sequence[str]) -> Flags:
     parser.add_argument("--dry-run", action="store_true")
     parser.add_argument("--cfg", choices=["job"])
     parser.add_argument("--resolve", action="store_true")
+    parser.add_argument("--jobs", type=_jobs, metavar="N")
+    parser.add_argument("--again", action="store_true")
+    parser.add_argument("--resume", metavar="SWEEP")
     read = parser.parse_intermixed_args(list(words))
+    is_sweep = read.multirun or read.resume is not None
+    for flag, given in (("--jobs", read.jobs is not None), ("--again", read.again)):
+        if given and not is_sweep:
+            parser.error(f"{flag}: has no effect without -m")
     if read.resolve and not read.cfg:
         parser.error("--resolve: has no effect without --cfg job")
     return Flags(
         overrides=tuple(read.overrides),
-        multirun=read.multirun,
+        multirun=is_sweep,
         dry_run=read.dry_run,
         show_config=read.cfg is not None,
         resolve=read.resolve,
+        jobs=read.jobs,
+        again=read.again,
+        resume=read.resume,
     )
+
+
+def _jobs(word: str) -> int:
+    if not word.isdecimal() or int(word) < 1:
+        raise argparse.ArgumentTypeError(f"found {word}, must be a whole number of at least 1")
+    return int(word)

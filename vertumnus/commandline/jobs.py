@@ -1,29 +1,23 @@
-"""The jobs that a command line asks for: composed and checked first, then run one after the other."""
+"""The jobs that a command line asks for: composed and checked first, then run, planned or shown."""
 
 import sys
-import traceback
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from pathlib import Path
 
-from msgspec import Struct
+from msgspec import Struct, structs
 from omegaconf import OmegaConf
-from rich.console import Console
 
-from vertumnus.commandline.columns import in_columns
 from vertumnus.commandline.conf_folders import replaced_files, user_folder
-from vertumnus.commandline.exit_codes import BAD_INPUT, FAILED, INTERRUPTED, INVALID, OK
+from vertumnus.commandline.exit_codes import FAILED, INTERRUPTED, INVALID, OK
 from vertumnus.commandline.flags import Flags
 from vertumnus.commandline.hydra_configs import composed, hydra_configs, plain_tree
-from vertumnus.commandline.messages import report_problems
 from vertumnus.commandline.overrides import for_hydra, job_words
 from vertumnus.config import RunConfig, to_run_config
 from vertumnus.domain.errors import ConfigError
-
-if TYPE_CHECKING:
-    from vertumnus.run import Outcome
+from vertumnus.records.sweeps import find_sweep, list_sweeps
 
 
-class Job(Struct, frozen=True):
+class Composed(Struct, frozen=True):
     """One run of a command line."""
 
     words: tuple[str, ...]
@@ -33,21 +27,9 @@ class Job(Struct, frozen=True):
     problems: tuple[str, ...] = ()
 
 
-class Ending(Struct, frozen=True):
-    """How a job ended."""
-
-    exit_code: int
-    status: str
-    run_id: str | None = None
-    verdict: str | None = None
-
-
-Action = Callable[[RunConfig, Sequence[str], Console], Ending]
-"""What is done with a job's config: run it, or show its plan."""
-
-
 def run_command(flags: Flags) -> int:
-    """Do what *flags* ask for and return the exit code. Raises ConfigError for a single job's problems."""
+    """Do what *flags* ask for and return the exit code; raises ConfigError before anything starts."""
+    flags = resumed(flags) if flags.resume is not None else flags
     with hydra_configs() as loader:
         _tell_replaced_files()
         typed = job_words(flags.overrides, loader, flags.multirun)
@@ -57,107 +39,80 @@ def run_command(flags: Flags) -> int:
             print("---\n".join(documents), end="")
             return OK
         jobs = [_prepared(*words) for words in zip(typed, composed_as, strict=True)]
-    action = show_plan if flags.dry_run else execute
-    return sweep(jobs, action) if flags.multirun else run_job(jobs[0], action).exit_code
+    if flags.multirun:
+        return sweep(jobs, flags)
+    config = valid_config(jobs[0])
+    return show_plan(config) if flags.dry_run else execute(config, jobs[0].words)
 
 
-def run_job(job: Job, action: Action) -> Ending:
-    """Run *job*. Raises ConfigError when its config is not valid."""
+def resumed(flags: Flags) -> Flags:
+    """Return *flags* with the words of the sweep to go on with, and those typed, which win.
+
+    Raises ConfigError when there is no such sweep.
+    """
+    place = [word.partition("=")[2] for word in flags.overrides if word.startswith("runs_dir=")]
+    runs_dir = Path(place[-1] if place else "runs")
+    record = find_sweep(runs_dir, str(flags.resume))
+    if record is None:
+        known = ", ".join(list_sweeps(runs_dir)[-3:]) or "none"
+        raise ConfigError(f"--resume {flags.resume}: no such sweep in {runs_dir}; the newest are: {known}")
+    keys = {word.partition("=")[0] for word in flags.overrides}
+    kept = [word for word in record.words if word.partition("=")[0] not in keys]
+    return structs.replace(flags, overrides=(*kept, *flags.overrides))
+
+
+def sweep(jobs: Sequence[Composed], flags: Flags) -> int:
+    """Plan or run *jobs*; raises ConfigError with the problems of all of them."""
+    from vertumnus.commandline import sweeps  # here, so that a single run starts without its imports
+
+    checked = sweeps.checked(jobs)
+    if flags.dry_run:
+        return max([show_plan(job.config) for job in checked])
+    return sweeps.run(checked, flags)
+
+
+def valid_config(job: Composed) -> RunConfig:
+    """Return the config of *job*. Raises ConfigError when it is not valid."""
     if job.config is None:
         raise ConfigError(*job.problems)
-    return action(job.config, job.words, Console(stderr=True))
+    return job.config
 
 
-def sweep(jobs: Sequence[Job], action: Action) -> int:
-    """Run *jobs* one after the other, whatever becomes of each, and close with a table of all.
-
-    Nothing starts when no job has a valid config; a Ctrl-C ends the sweep with the job that it met.
-    """
-    if not any(job.config for job in jobs):
-        raise ConfigError(*dict.fromkeys(problem for job in jobs for problem in job.problems))
-    endings: list[Ending] = []
-    for number, job in enumerate(jobs, 1):
-        print(f"job {number} of {len(jobs)}: {' '.join(job.words)}", file=sys.stderr)
-        endings.append(_ending(job, action))
-        if endings[-1].exit_code == INTERRUPTED:
-            break
-    _print_closing_table(jobs, endings)
-    return _sweep_code(endings)
-
-
-def execute(config: RunConfig, words: Sequence[str], console: Console) -> Ending:
-    """Run *config* on its backend."""
+def execute(config: RunConfig, words: Sequence[str]) -> int:
+    """Run *config* on its backend and return the exit code."""
     from vertumnus import run  # here, so that commands without a run start without its imports
+    from vertumnus.report.summary import console_for
 
-    outcome = run.execute(config, words, console)
-    return Ending(_exit_code(outcome), outcome.status, outcome.run_id, outcome.verdict)
+    outcome = run.execute(config, run.Asked(words), console_for(sys.stderr))
+    return exit_code(outcome.status, outcome.verdict)
 
 
-def _exit_code(outcome: "Outcome") -> int:
-    match outcome.status:
+def exit_code(status: str, verdict: str | None) -> int:
+    """Return the exit code of a run that ended with *status* and *verdict*."""
+    match status:
         case "interrupted":
             return INTERRUPTED
         case "failed":
             return FAILED
-    return OK if outcome.verdict == "VALID" else INVALID
+    return OK if verdict == "VALID" else INVALID
 
 
-def show_plan(config: RunConfig, words: Sequence[str], console: Console) -> Ending:
+def show_plan(config: RunConfig) -> int:
     """Print what running *config* would do."""
     from vertumnus import run  # see execute()
 
     print(run.plan(config))
-    return Ending(OK, "planned")
+    return OK
 
 
-def _prepared(typed: tuple[str, ...], composed_as: tuple[str, ...]) -> Job:
+def _prepared(typed: tuple[str, ...], composed_as: tuple[str, ...]) -> Composed:
     try:
-        return Job(typed, to_run_config(plain_tree(composed(composed_as))))
+        return Composed(typed, to_run_config(plain_tree(composed(composed_as))))
     except ConfigError as error:
-        return Job(typed, None, error.problems)
+        return Composed(typed, None, error.problems)
 
 
 def _tell_replaced_files() -> None:
     folder = user_folder()
     if folder and (files := replaced_files(folder)):
         print(f"configs: ./conf replaces the packaged {', '.join(files)}", file=sys.stderr)
-
-
-def _ending(job: Job, action: Action) -> Ending:
-    """Run *job* so that nothing that it does can end the sweep."""
-    try:
-        return run_job(job, action)
-    except ConfigError as error:
-        report_problems(error.problems)
-        return Ending(BAD_INPUT, "bad input")
-    except KeyboardInterrupt:
-        return Ending(INTERRUPTED, "interrupted")
-    except Exception:
-        traceback.print_exc()
-        return Ending(FAILED, "failed")
-
-
-def _sweep_code(endings: Sequence[Ending]) -> int:
-    codes = {ending.exit_code for ending in endings}
-    if INTERRUPTED in codes:
-        return INTERRUPTED
-    if codes == {BAD_INPUT}:
-        return BAD_INPUT
-    if codes & {FAILED, BAD_INPUT}:
-        return FAILED
-    return INVALID if INVALID in codes else OK
-
-
-def _print_closing_table(jobs: Sequence[Job], endings: Sequence[Ending]) -> None:
-    rows = [("job", "overrides", "status", "verdict", "run")]
-    for number, job in enumerate(jobs, 1):
-        ending = endings[number - 1] if number <= len(endings) else Ending(INTERRUPTED, "not started")
-        rows.append(
-            (str(number), _varied(job, jobs), ending.status, ending.verdict or "", ending.run_id or "")
-        )
-    print(in_columns(rows))
-
-
-def _varied(job: Job, jobs: Sequence[Job]) -> str:
-    """Return the overrides of *job* that some other job does not share."""
-    return " ".join(word for word in job.words if any(word not in other.words for other in jobs))

@@ -1,7 +1,8 @@
 """All that a run may be told: the components' configs put together."""
 
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
+import msgspec
 from msgspec import Struct
 
 from vertumnus.domain.profile import ModelProfile
@@ -52,3 +53,10 @@ class RunConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """Of generators, arrivals, weights and simulated noise, at least 0."""
     runs_dir: str = "runs"
     """Folder that holds one folder for each run."""
+
+
+def plain_config(config: RunConfig) -> dict[str, Any]:
+    """Return *config* as plain values, as runs store it: all but where results go."""
+    plain: dict[str, Any] = msgspec.to_builtins(config, str_keys=True)
+    del plain["runs_dir"]
+    return plain

@@ -12,10 +12,10 @@ from typing import Any, Final, Literal, NamedTuple, TypeAlias
 from vertumnus.domain.units import SECOND
 from vertumnus.records.run_row import canonical_json, config_hash
 
-TABLES_VERSION = 1
+TABLES_VERSION = 2
 """In each row's ``schema_version``."""
 
-SqlType: TypeAlias = Literal["BIGINT", "INTEGER", "DOUBLE", "VARCHAR", "BOOLEAN", "VARCHAR[]"]
+SqlType: TypeAlias = Literal["BIGINT", "INTEGER", "DOUBLE", "VARCHAR", "BOOLEAN", "TIMESTAMP", "VARCHAR[]"]
 
 
 class Column(NamedTuple):
@@ -49,6 +49,16 @@ def _seconds(name: str) -> Column:
 def _text(name: str, get: Callable[[Any], Iterable[object]]) -> Column:
     """Return a column of the things that *get* returns: "0x1 + 1x1"."""
     return Column(name, "VARCHAR", lambda row: " + ".join(map(str, get(row))))
+
+
+def _planned(column: str, kind: SqlType, field: str) -> Column:
+    """Return a column of what the run was given; NULL where that was not noted."""
+
+    def value(row: Any) -> object:
+        planned = row.start.planned
+        return None if planned is None else getattr(planned, field)
+
+    return Column(column, kind, value)
 
 
 _VERSION = Column("schema_version", "INTEGER", lambda row: TABLES_VERSION)
@@ -218,6 +228,9 @@ _NUMBERS = (
     "requests_per_s",
     "input_tokens_per_s",
     "measured_s",
+    "served_requests_per_s",
+    "served_input_tokens_per_s",
+    "served_s",
     "send_lag_p99_s",
 )
 
@@ -225,6 +238,8 @@ _RUNS = (
     _VERSION,
     _field("run_id", "VARCHAR", "start.run_id"),
     _field("name", "VARCHAR", "start.name"),
+    _field("started_at", "TIMESTAMP"),
+    _field("sweep", "VARCHAR", "start.sweep"),
     _field("status", "VARCHAR"),
     _field("verdict", "VARCHAR", "verdict.verdict"),
     Column("reasons", "VARCHAR[]", lambda row: list(row.verdict.reasons)),
@@ -232,8 +247,14 @@ _RUNS = (
     _field("execution", "VARCHAR"),
     Column("config", "VARCHAR", lambda row: canonical_json(row.header.config)),
     Column("config_hash", "VARCHAR", lambda row: config_hash(row.header.config)),
+    _field("asked_hash", "VARCHAR", "start.asked_hash"),
     Column("overrides", "VARCHAR[]", lambda row: list(row.start.overrides)),
     _field("seed", "BIGINT", "header.seed"),
+    Column("workload", "VARCHAR", lambda row: row.setting("workload", "name")),
+    Column("policy", "VARCHAR", lambda row: row.setting("policy", "name")),
+    Column("controller", "VARCHAR", lambda row: row.setting("controller", "name")),
+    _planned("offered_requests_per_s", "DOUBLE", "offered_requests_per_s"),
+    _planned("arrivals_hash", "VARCHAR", "arrivals_hash"),
     _field("model", "VARCHAR", "header.profile.model"),
     _field("hardware", "VARCHAR", "header.profile.hardware"),
     _field("profile_provenance", "VARCHAR", "header.profile.provenance"),
@@ -242,6 +263,7 @@ _RUNS = (
     _field("block_tokens", "INTEGER", "header.block_tokens"),
     _field("warmup_share", "DOUBLE", "header.records.warmup_share"),
     _field("code_version", "VARCHAR", "header.code_version"),
+    _field("code_hash", "VARCHAR", "start.code_hash"),
     _field("git_revision", "VARCHAR", "start.git_revision"),
     Column("versions", "VARCHAR", lambda row: canonical_json(row.start.versions)),
     _field("cpu_model", "VARCHAR", "start.cpu_model"),
@@ -249,6 +271,9 @@ _RUNS = (
     _field("wall_s", "DOUBLE"),
     _field("sim_s", "DOUBLE"),
     _field("sim_requests_per_s", "DOUBLE"),
+    _planned("planned_requests", "BIGINT", "requests"),
+    _field("never_arrived", "BIGINT"),
+    _planned("skipped_rows", "BIGINT", "skipped_rows"),
     *(_field(name, "BIGINT", f"metrics.{name}") for name in _COUNTS),
     *(_field(name, "DOUBLE", f"metrics.{name}") for name in _NUMBERS),
 )

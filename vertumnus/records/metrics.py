@@ -58,10 +58,15 @@ class Metrics(Struct, frozen=True, kw_only=True):
     oracle_hit_rate: float | None
     """The same with an unlimited cache that every worker shares."""
     requests_per_s: float | None
-    """Finished requests over the measured span."""
+    """Finished requests over measured_s."""
     input_tokens_per_s: float | None
     measured_s: float | None
     """From the first measured arrival to the last end."""
+    served_requests_per_s: float | None
+    """Finished requests over served_s: the time that the last answers took to decode does not count."""
+    served_input_tokens_per_s: float | None
+    served_s: float | None
+    """From the first measured arrival to the last first token."""
     send_lag_p99_s: float | None
     """None in simulated time."""
     input_tokens: Tokens
@@ -79,7 +84,10 @@ def summarise(records: Sequence[RequestRecord], config: Measurement) -> Metrics:
     ttfts = sorted(record.ttft_ns for record in finished if record.ttft_ns is not None)
     known = [r for r in measured if r.cached_tokens is not None and r.oracle_cached_tokens is not None]
     lags = sorted(record.send_lag_ns for record in measured if record.send_lag_ns is not None)
-    span = max((r.t_ns for r in measured), default=0) - min((r.arrival_ns for r in measured), default=0)
+    first = min((r.arrival_ns for r in measured), default=0)
+    span = max((r.t_ns for r in measured), default=first) - first
+    tokens_at = (r.arrival_ns + r.ttft_ns for r in finished if r.ttft_ns is not None)
+    served = max(tokens_at, default=first) - first
     return Metrics(
         requests=len(records),
         warmup_requests=warmup,
@@ -110,6 +118,9 @@ def summarise(records: Sequence[RequestRecord], config: Measurement) -> Metrics:
         requests_per_s=_rate(len(finished), span),
         input_tokens_per_s=_rate(_sum(r.input_tokens for r in finished), span),
         measured_s=to_seconds(span) if span > 0 else None,
+        served_requests_per_s=_rate(len(finished), served),
+        served_input_tokens_per_s=_rate(_sum(r.input_tokens for r in finished), served),
+        served_s=to_seconds(served) if served > 0 else None,
         send_lag_p99_s=percentile_s(lags, 99),
         input_tokens=_sum(r.input_tokens for r in prefilled),
         cached_tokens=_sum(r.cached_tokens for r in prefilled),

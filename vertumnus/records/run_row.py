@@ -1,10 +1,12 @@
 """A run as one row: what it was, how it ended, what it measured."""
 
 import hashlib
+from datetime import datetime
 from typing import Any, Literal, TypeAlias
 
 import msgspec
 from msgspec import Struct
+from ulid import ULID
 
 from vertumnus.domain.units import Nanoseconds, to_seconds
 from vertumnus.records.log import LogHeader
@@ -40,6 +42,24 @@ class RunRow(Struct, frozen=True, kw_only=True):
     def execution(self) -> str:
         """Whether the prefills were computed or only timed."""
         return "simulated" if self.header.backend == "sim" else "executed"
+
+    @property
+    def started_at(self) -> datetime:
+        """When the run was given its id, a ULID [UTC]."""
+        return ULID.from_str(self.start.run_id).datetime.replace(tzinfo=None)
+
+    @property
+    def never_arrived(self) -> int | None:
+        """Planned requests that an end before its time kept from arriving."""
+        planned = self.start.planned
+        return None if planned is None else planned.requests - self.metrics.requests
+
+    def setting(self, *path: str) -> str | None:
+        """Return the config's text at *path*; None where it has none."""
+        value: Any = self.header.config
+        for key in path:
+            value = value.get(key) if isinstance(value, dict) else None
+        return value if isinstance(value, str) else None
 
     @property
     def sim_s(self) -> float:

@@ -19,6 +19,7 @@ _ARROW: dict[SqlType, pa.DataType] = {
     "DOUBLE": pa.float64(),
     "VARCHAR": pa.string(),
     "BOOLEAN": pa.bool_(),
+    "TIMESTAMP": pa.timestamp("ms"),
     "VARCHAR[]": pa.list_(pa.string()),
 }
 

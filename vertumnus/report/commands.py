@@ -68,13 +68,13 @@ def _readable_run(runs_dir: Path, wanted: str) -> Listing:
 
 
 def _show(runs_dir: Path, statement: str, form: Form, run_id: str | None = None) -> None:
-    parameters = None if run_id is None else {"run_id": run_id}
+    parameters, only = (None, None) if run_id is None else ({"run_id": run_id}, [run_id])
     if form == "parquet":
         if sys.stdout.isatty():
             raise ConfigError("--parquet: found a terminal, needs a file: add > NAME.parquet")
-        sys.stdout.buffer.write(query_parquet(runs_dir, statement, parameters, run_id=run_id))
+        sys.stdout.buffer.write(query_parquet(runs_dir, statement, parameters, only=only))
     else:
-        _print_answer(query(runs_dir, statement, parameters, run_id=run_id), form)
+        _print_answer(query(runs_dir, statement, parameters, only=only), form)
 
 
 def _print_answer(answer: Answer, form: Form) -> None:

@@ -22,4 +22,4 @@ def report_sql(name: str) -> str:
 
 def answer_report(runs_dir: Path, name: str, run_id: str) -> Answer:
     """Return report *name* of run *run_id*; raises ConfigError."""
-    return query(runs_dir, report_sql(name), {"run_id": run_id}, run_id=run_id)
+    return query(runs_dir, report_sql(name), {"run_id": run_id}, only=[run_id])

@@ -9,7 +9,7 @@ memory and hold no lock; the catalog file is for other programs, and nothing her
 import io
 import os
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from decimal import Decimal
 from pathlib import Path
@@ -40,22 +40,30 @@ class Answer(NamedTuple):
 
 
 def query(
-    runs_dir: Path, sql: str, parameters: Mapping[str, object] | None = None, *, run_id: str | None = None
+    runs_dir: Path,
+    sql: str,
+    parameters: Mapping[str, object] | None = None,
+    *,
+    only: Collection[str] | None = None,
 ) -> Answer:
     """Return the answer to one reading statement over the ended runs below *runs_dir*.
 
-    With *run_id* no other run's files are opened. Raises ConfigError with DuckDB's message and the
+    With *only* no files but those of these runs are opened. Raises ConfigError with DuckDB's message and the
     tables there are when it cannot be answered.
     """
-    with _asked(runs_dir, sql, parameters, run_id) as relation:
+    with _asked(runs_dir, sql, parameters, only) as relation:
         return Answer(tuple(relation.columns), [tuple(map(_plain, row)) for row in relation.fetchall()])
 
 
 def query_parquet(
-    runs_dir: Path, sql: str, parameters: Mapping[str, object] | None = None, *, run_id: str | None = None
+    runs_dir: Path,
+    sql: str,
+    parameters: Mapping[str, object] | None = None,
+    *,
+    only: Collection[str] | None = None,
 ) -> bytes:
     """Return the same answer as the bytes of a Parquet file; raises ConfigError likewise."""
-    with _asked(runs_dir, sql, parameters, run_id) as relation:
+    with _asked(runs_dir, sql, parameters, only) as relation:
         file = io.BytesIO()
         pq.write_table(relation.to_arrow_table(), file, compression="zstd")
         return file.getvalue()
@@ -93,9 +101,9 @@ def _write_catalog(file: Path, runs: Sequence[RunDir]) -> None:
 
 @contextmanager
 def _asked(
-    runs_dir: Path, sql: str, parameters: Mapping[str, object] | None, run_id: str | None
+    runs_dir: Path, sql: str, parameters: Mapping[str, object] | None, only: Collection[str] | None
 ) -> Iterator[duckdb.DuckDBPyRelation]:
-    runs = [run for run in _ended(runs_dir) if run_id in (None, run.run_id)]
+    runs = [run for run in _ended(runs_dir) if only is None or run.run_id in only]
     # a view opens all its files when it is made: a table that is not named needs none
     named = [table for table in TABLES if table in sql.lower()]
     with duckdb.connect() as connection:

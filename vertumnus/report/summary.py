@@ -4,7 +4,7 @@ import shlex
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any, TextIO
+from typing import IO, Any
 
 from rich import box
 from rich.console import Console
@@ -20,8 +20,11 @@ PLAIN_WIDTH = 10_000
 """Characters a line where there is no terminal: nothing is folded or cut."""
 
 
-def console_for(file: TextIO | None = None) -> Console:
-    """Return a console that draws on *file* (default: stdout) and takes all text literally."""
+def console_for(file: IO[str] | None = None) -> Console:
+    """Return a console that draws on *file* (default: stdout) and takes all text literally.
+
+    Where *file* is no terminal, no line is folded.
+    """
     file = file or sys.stdout
     width = None if file.isatty() else PLAIN_WIDTH
     return Console(file=file, width=width, markup=False, emoji=False, highlight=False)

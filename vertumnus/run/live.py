@@ -16,6 +16,7 @@ from vertumnus.live.config import LiveConfig, ModelConfig
 from vertumnus.live.engine import LiveEngine
 from vertumnus.live.hardware import hardware_of
 from vertumnus.live.plan import make_plan
+from vertumnus.run.asked import Asked
 from vertumnus.run.capacity import pool_rate
 from vertumnus.run.initial import settled
 from vertumnus.run.profiles import profile_line, require_hardware
@@ -34,7 +35,7 @@ class _Measured(NamedTuple):
     """Rate that would keep all workers or all cores busy, whichever is lower [req/s]."""
 
 
-def run_live(config: RunConfig, backend: LiveConfig, overrides: Sequence[str], console: Console) -> Recorded:
+def run_live(config: RunConfig, backend: LiveConfig, asked: Asked, console: Console) -> Recorded:
     """Run *config* on ranks of this machine.
 
     Raises ConfigError before anything is written when it cannot be run here; every process that was
@@ -60,7 +61,7 @@ def run_live(config: RunConfig, backend: LiveConfig, overrides: Sequence[str], c
         prompts = _prompts(config, model, stream, rows)
         engine.prompts = {prompt.request.request_id: prompt.tokens for prompt in prompts}.__getitem__
         requests = [prompt.request for prompt in prompts]
-        session = Session(config, overrides, measured.profile, stream.block_tokens, requests)
+        session = Session(config, asked, measured.profile, stream, requests)
         return serve_recorded(session, engine, console, engine.start_clock)
     finally:
         engine.close()

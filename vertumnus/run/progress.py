@@ -1,5 +1,6 @@
 """How far a run is: a bar with the time left on a terminal, a line now and then elsewhere."""
 
+from collections.abc import Callable
 from time import monotonic
 from types import TracebackType
 
@@ -16,11 +17,20 @@ LINE_S = 15.0
 class Progress:
     """Counts ended requests, or other units, on stderr."""
 
-    def __init__(self, console: Console, what: str, total: int, units: str = "requests") -> None:
+    def __init__(
+        self,
+        console: Console,
+        what: str,
+        total: int,
+        units: str = "requests",
+        tell: Callable[[int, int], None] | None = None,
+    ) -> None:
+        """Show progress on *console*, or let *tell* (done, total) do it."""
         self._console = console
         self._what = what
         self._total = total
         self._units = units
+        self._tell = tell
         self._done = 0
         self._started = monotonic()
         self._next_line = self._started + LINE_S
@@ -46,7 +56,9 @@ class Progress:
             self._update(now)
 
     def _update(self, now: float) -> None:
-        if self._console.is_terminal:
+        if self._tell is not None:
+            self._tell(self._done, self._total)
+        elif self._console.is_terminal:
             self._draw()
         elif now >= self._next_line:
             self._next_line = now + LINE_S

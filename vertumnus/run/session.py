@@ -10,27 +10,30 @@ from rich.console import Console
 from ulid import ULID
 
 import vertumnus
-from vertumnus.config import RunConfig
+from vertumnus.config import RunConfig, plain_config
 from vertumnus.domain.errors import VertumnusError
 from vertumnus.domain.facts import OperatorActed
 from vertumnus.domain.profile import ModelProfile
 from vertumnus.domain.request import Request
-from vertumnus.domain.units import Tokens, to_ns
+from vertumnus.domain.units import to_ns
 from vertumnus.live.config import LiveConfig
 from vertumnus.policy.placement import Decision
 from vertumnus.policy.reconfig.config import ControllerConfig, script_of
 from vertumnus.records.config import Measurement, RecordsConfig
 from vertumnus.records.log import LogHeader
+from vertumnus.records.planned import Planned
 from vertumnus.records.provenance import run_start
 from vertumnus.records.recorder import Recorder
 from vertumnus.records.run_dir import RunDir, RunEnd
 from vertumnus.records.run_row import RunStatus
+from vertumnus.run.asked import Asked
 from vertumnus.run.attended import attended
 from vertumnus.run.candidates import candidate_rows
 from vertumnus.run.interrupts import interrupts_held
 from vertumnus.run.narration import Narration
 from vertumnus.run.pool import Pool, build_pool
 from vertumnus.run.progress import Progress
+from vertumnus.run.stream import Stream
 from vertumnus.serving.engine import Engine, WaitingEngine
 from vertumnus.serving.loop import Loop
 
@@ -39,9 +42,9 @@ class Session(NamedTuple):
     """What is ready when the clock starts."""
 
     config: RunConfig
-    overrides: Sequence[str]
+    asked: Asked
     profile: ModelProfile
-    block_tokens: Tokens
+    stream: Stream
     requests: Sequence[Request]
 
 
@@ -97,11 +100,20 @@ class _Opened(NamedTuple):
 
 def _open(session: Session) -> _Opened:
     config, header = session.config, _header(session)
-    start = run_start(str(ULID()), config.name, session.overrides)
+    planned = Planned.of(session.requests, session.stream.skipped)
+    start = run_start(
+        str(ULID()),
+        config.name,
+        session.asked.words,
+        planned,
+        sweep=session.asked.sweep,
+        asked_hash=session.asked.config_hash,
+        is_live=header.backend == "live",
+    )
     run = RunDir.create(Path(config.runs_dir), start, msgspec.yaml.encode(config).decode())
     recorder = Recorder(run, header)
     observe = _sampling(header.records, recorder)
-    pool = build_pool(config, session.profile, session.block_tokens, observe)
+    pool = build_pool(config, session.profile, session.stream.block_tokens, observe)
     return _Opened(run, recorder, pool, perf_counter())
 
 
@@ -109,8 +121,9 @@ def _serve(session: Session, engine: Engine, opened: _Opened, console: Console) 
     loop = Loop(engine, opened.pool.fleet, opened.pool.control, opened.recorder.record)
     schedule_script(session.config.controller, engine)
     first_id = len(script_of(session.config.controller))
+    total, tell = len(session.requests), session.asked.tell
     with (
-        Progress(console, session.config.name, len(session.requests)) as progress,
+        Progress(console, session.config.name, total, tell=tell) as progress,
         attended(opened.run, opened.recorder, engine, first_id, console) as is_awaited,
     ):
         narration = Narration(loop, opened.recorder, progress, is_awaited)
@@ -152,15 +165,13 @@ def _line(failure: BaseException | None) -> str | None:
 
 def _header(session: Session) -> LogHeader:
     config = session.config
-    plain = msgspec.to_builtins(config, str_keys=True)
-    del plain["runs_dir"]  # where results go is not part of what they are
     return LogHeader(
         code_version=vertumnus.__version__,
-        config=plain,
+        config=plain_config(config),
         profile=session.profile,
         lattice=config.cluster.lattice,
         composition=config.cluster.initial_composition(),
-        block_tokens=session.block_tokens,
+        block_tokens=session.stream.block_tokens,
         seed=config.seed,
         backend="live" if isinstance(config.backend, LiveConfig) else "sim",
         records=_measurement(config),

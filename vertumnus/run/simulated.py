@@ -1,7 +1,7 @@
 """A run in virtual time; imports neither torch nor sockets."""
 
 import gc
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 from rich.console import Console
@@ -10,6 +10,7 @@ from vertumnus.config import RunConfig
 from vertumnus.domain.errors import ConfigError
 from vertumnus.domain.profile import ModelProfile
 from vertumnus.domain.request import Request
+from vertumnus.run.asked import Asked
 from vertumnus.run.capacity import pool_rate
 from vertumnus.run.initial import settled
 from vertumnus.run.profiles import profile_line
@@ -25,7 +26,7 @@ COLLECT_EVERY = 200_000
 """Allocations between two looks of the garbage collector; at its default of 700 they cost a third."""
 
 
-def simulate(config: RunConfig, backend: SimConfig, overrides: Sequence[str], console: Console) -> Recorded:
+def simulate(config: RunConfig, backend: SimConfig, asked: Asked, console: Console) -> Recorded:
     """Run *config* on the simulator. Raises ConfigError before anything is written."""
     profile = required_profile(config)
     console.print(profile_line(profile), soft_wrap=True, markup=False)
@@ -40,7 +41,7 @@ def simulate(config: RunConfig, backend: SimConfig, overrides: Sequence[str], co
         link=config.cluster.link,
         block_tokens=stream.block_tokens,
     )
-    session = Session(config, overrides, profile, stream.block_tokens, requests)
+    session = Session(config, asked, profile, stream, requests)
     with rare_collections():
         return _serve(session, SimEngine(durations), backend, console)
 

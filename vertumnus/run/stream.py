@@ -23,12 +23,22 @@ def load_stream(config: RunConfig) -> Stream:
     Raises ConfigError when it cannot be had, holds requests that this pool could never serve, or cannot
     arrive as asked.
     """
-    loaded = load_rows(config.workload, ArrivalConfig(), config.seed)
-    problems = list(_unservable(config, loaded.rows, loaded.block_tokens))
+    stream = read_stream(config)
+    require_servable(config, stream)
+    return stream
+
+
+def read_stream(config: RunConfig) -> Stream:
+    """Read or generate the workload of *config*. Raises ConfigError when it cannot be had."""
+    return load_rows(config.workload, ArrivalConfig(), config.seed)
+
+
+def require_servable(config: RunConfig, stream: Stream) -> None:
+    """Raise ConfigError when the pool of *config* could not serve *stream*, or it cannot arrive as asked."""
+    problems = list(_unservable(config, stream.rows, stream.block_tokens))
     if problems:
         raise ConfigError(*problems)
-    arriving(config, loaded, 1.0)  # arrivals that cannot be had are refused here, before anything starts
-    return loaded
+    arriving(config, stream, 1.0)
 
 
 def arriving(config: RunConfig, stream: Stream, capacity: float) -> list[TraceRow]:

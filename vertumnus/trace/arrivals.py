@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from vertumnus.domain.errors import ConfigError
+from vertumnus.domain.request import Request
 from vertumnus.domain.units import SECOND, Nanoseconds, to_ns
 from vertumnus.trace.config import ArrivalConfig
 from vertumnus.trace.rows import TraceRow
@@ -31,7 +32,7 @@ def with_arrivals(rows: Sequence[TraceRow], arrival: ArrivalConfig, seed: int) -
     return [row._replace(arrival_ns=time) for row, time in zip(rows, times, strict=True)]
 
 
-def mean_rate(rows: Sequence[TraceRow]) -> float | None:
+def mean_rate(rows: Sequence[TraceRow] | Sequence[Request]) -> float | None:
     """Return the mean arrival rate, gaps over span [req/s]; None where nothing spans any time."""
     span_ns = rows[-1].arrival_ns - rows[0].arrival_ns if rows else 0
     return (len(rows) - 1) * SECOND / span_ns if span_ns else None

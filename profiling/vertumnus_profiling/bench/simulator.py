@@ -11,6 +11,7 @@ from rich.console import Console
 from vertumnus.config import RunConfig
 from vertumnus.domain.codec import Body
 from vertumnus.report.run_report import load_report
+from vertumnus.run.asked import Asked
 from vertumnus.run.pool import build_pool
 from vertumnus.run.session import Recorded
 from vertumnus.run.simulated import rare_collections, required_profile, simulate, simulated_requests
@@ -43,7 +44,7 @@ def run_recorded(config: RunConfig, runs_dir: Path) -> Recorded:
     """Run *config* below *runs_dir*; raises what ended the run early, if anything did."""
     assert isinstance(config.backend, SimConfig)
     quiet = Console(file=io.StringIO())
-    recorded = simulate(structs.replace(config, runs_dir=str(runs_dir)), config.backend, (), quiet)
+    recorded = simulate(structs.replace(config, runs_dir=str(runs_dir)), config.backend, Asked(), quiet)
     if recorded.failure is not None:
         raise recorded.failure
     return recorded

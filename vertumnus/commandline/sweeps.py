@@ -1,0 +1,41 @@
+"""A sweep as the command line runs it: all jobs checked, then run, then the table of all."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from vertumnus import sweep
+from vertumnus.commandline.columns import in_columns
+from vertumnus.commandline.exit_codes import FAILED, INTERRUPTED, INVALID, OK
+from vertumnus.commandline.flags import Flags
+from vertumnus.commandline.jobs import Composed
+from vertumnus.domain.errors import ConfigError
+from vertumnus.sweep.check import sweep_problems, told_once
+from vertumnus.sweep.table import closing_rows, varied
+
+
+def checked(jobs: Sequence[Composed]) -> list[sweep.Job]:
+    """Return *jobs* as those of a sweep. Raises ConfigError with the problems of all of them."""
+    valid = {
+        number: sweep.Job(job.words, job.config)
+        for number, job in enumerate(jobs, 1)
+        if job.config is not None
+    }
+    found = [(number, problem) for number, job in enumerate(jobs, 1) for problem in job.problems]
+    found += sweep_problems(valid) if valid else ()
+    if found:
+        named = [(f"job {number} ({varied(jobs[number - 1], jobs)})", problem) for number, problem in found]
+        raise ConfigError(*told_once(named, len(jobs)))
+    return list(valid.values())
+
+
+def run(jobs: Sequence[sweep.Job], flags: Flags) -> int:
+    """Run *jobs*, close with the table of all, and return the exit code."""
+    done = sweep.run_sweep(jobs, flags.overrides, places=flags.jobs, again=flags.again)
+    print(in_columns(closing_rows(jobs, done.endings, Path(jobs[0].config.runs_dir))))
+    return INTERRUPTED if done.is_interrupted else _code(list(done.endings.values()))
+
+
+def _code(endings: Sequence[sweep.Ending]) -> int:
+    if any(ending.status in ("failed", "bad input") for ending in endings):
+        return FAILED
+    return OK if all(ending.verdict == "VALID" for ending in endings) else INVALID

@@ -1,0 +1,49 @@
+"""The jobs of a sweep that need not run: their run is there, finished and VALID."""
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from vertumnus.report.store import query
+from vertumnus.sweep.job import Ending, Job
+
+_VALID = """
+SELECT run_id, asked_hash, code_hash, sweep, started_at, execution FROM runs
+WHERE status = 'finished' AND verdict = 'VALID' AND code_hash IS NOT NULL
+ORDER BY run_id
+"""
+
+
+def done_before(runs_dir: Path, sweep: str, jobs: Mapping[int, Job]) -> dict[int, Ending]:
+    """Return the endings of those of *jobs* whose configuration and code have a VALID run already.
+
+    A simulated run may be of any sweep, since it would come out the same; an executed one has to be
+    of this one. A run that began before its trace file was last changed does not count.
+    """
+    found: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    for run in query(runs_dir, _VALID).dicts():
+        found.setdefault((run["asked_hash"], run["code_hash"]), []).append(run)
+    endings = {}
+    for number, job in jobs.items():
+        run_id = _newest(job, sweep, found.get((job.config_hash, job.code_hash), ()))
+        if run_id is not None:
+            endings[number] = Ending("done before", run_id, "VALID")
+    return endings
+
+
+def _newest(job: Job, sweep: str, runs: Sequence[dict[str, Any]]) -> str | None:
+    changed = _trace_changed(job)
+    fitting = [
+        run["run_id"]
+        for run in runs
+        if (not job.is_live or run["sweep"] == sweep) and (changed is None or run["started_at"] > changed)
+    ]
+    return fitting[-1] if fitting else None
+
+
+def _trace_changed(job: Job) -> datetime | None:
+    """Return when the job's trace files were last written [UTC]; None when it reads none."""
+    paths = (job.config.workload.path, getattr(job.config.initial, "path", None))
+    written = [Path(path).stat().st_mtime for path in paths if path is not None]
+    return datetime.fromtimestamp(max(written), UTC).replace(tzinfo=None) if written else None

@@ -1,0 +1,87 @@
+"""One sweep from its jobs to the closing table."""
+
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from queue import SimpleQueue
+from typing import NamedTuple
+
+from vertumnus.config import plain_config
+from vertumnus.live.machine import usable_cores
+from vertumnus.records.sweeps import SweepRecord, sweep_id, write_sweep
+from vertumnus.report.store import rebuild_catalog
+from vertumnus.report.summary import console_for
+from vertumnus.run.interrupts import interrupts_held, one_interrupt
+from vertumnus.sweep.done import done_before
+from vertumnus.sweep.job import Ending, Job
+from vertumnus.sweep.memory import Memory
+from vertumnus.sweep.messages import Assignment
+from vertumnus.sweep.pool import JobPool, Start
+from vertumnus.sweep.process import Heard, JobProcess
+from vertumnus.sweep.progress import SweepProgress
+from vertumnus.sweep.table import varied
+
+
+class Sweep(NamedTuple):
+    """A sweep that has ended, by itself or from outside."""
+
+    sweep: str
+    endings: Mapping[int, Ending]
+    """By job number from 1; a job that had not started has none."""
+    is_interrupted: bool
+
+
+def run_sweep(
+    jobs: Sequence[Job], words: Sequence[str], *, places: int | None = None, again: bool = False
+) -> Sweep:
+    """Run those of *jobs* that have no VALID run yet, or with *again* all; narration goes to stderr.
+
+    *words* are the overrides as typed. *places* jobs run at a time: by default one where a job is
+    executed, else one for each core. Raises ConfigError before anything starts when the folder of
+    runs cannot be written.
+    """
+    console = console_for(sys.stderr)
+    runs_dir = Path(jobs[0].config.runs_dir)
+    record = _keep(jobs, words, runs_dir)
+    numbered = dict(enumerate(jobs, 1))
+    done = {} if again else done_before(runs_dir, record.sweep, numbered)
+    to_do = {number: job for number, job in numbered.items() if number not in done}
+    labels = {number: varied(job, jobs) for number, job in numbered.items()}
+    places = places or _default_places(jobs)
+    with one_interrupt(), SweepProgress(console, labels, len(to_do)) as progress:
+        progress.say(_opening(record.sweep, len(jobs), len(done), places))
+        if places > 1 and any(job.is_live for job in to_do.values()):
+            progress.say("executed jobs run side by side: their times are those of a shared machine")
+        pool = JobPool(to_do, _starting(to_do, record.sweep), places, progress, Memory())
+        is_whole = pool.run()
+        with interrupts_held():
+            rebuild_catalog(runs_dir)
+    return Sweep(record.sweep, {**done, **pool.endings}, not is_whole)
+
+
+def _starting(jobs: Mapping[int, Job], sweep: str) -> Start:
+    def start(number: int, heard: "SimpleQueue[Heard]") -> JobProcess:
+        job = jobs[number]
+        config = plain_config(job.config)
+        assignment = Assignment(config=config, runs_dir=job.config.runs_dir, words=job.words, sweep=sweep)
+        return JobProcess(number, assignment, heard, one_thread=not job.is_live)
+
+    return start
+
+
+def _keep(jobs: Sequence[Job], words: Sequence[str], runs_dir: Path) -> SweepRecord:
+    kept = tuple(job.record for job in jobs)
+    record = SweepRecord(sweep=sweep_id(jobs[0].config.name, kept), words=tuple(words), jobs=kept)
+    write_sweep(runs_dir, record)
+    return record
+
+
+def _default_places(jobs: Sequence[Job]) -> int:
+    return 1 if any(job.is_live for job in jobs) else usable_cores()
+
+
+def _opening(sweep: str, jobs: int, done: int, places: int) -> str:
+    to_do = jobs - done
+    known = f", {done} of them done before" if done else ""
+    at_once = f"; {min(places, to_do)} at a time" if to_do > 1 else ""
+    return f"sweep {sweep}: {jobs} jobs{known}{at_once}"
