@@ -15,6 +15,7 @@ from vertumnus.records.log import read_log
 from vertumnus.records.run_dir import RunDir
 from vertumnus.run.audit import audit_run
 from vertumnus.run.capacity import pool_rate
+from vertumnus.run.asked import Asked
 from vertumnus.run.execute import execute
 from vertumnus.run.initial import settled
 from vertumnus.run.plan import plan
@@ -51,7 +52,7 @@ def test_what_is_recorded_is_the_choice(tmp_path: Path) -> None:
     """Folder and log hold the composition and why; the replay is exact; settling it again changes nothing."""
     words = ("initial=other_seed", "initial.seed=5", f"runs_dir={tmp_path}")
     narrated = Console(file=StringIO(), width=200)
-    outcome = execute(a_config(*words), words, narrated)
+    outcome = execute(a_config(*words), Asked(words), narrated)
     assert outcome.verdict == "VALID"
     run = RunDir(tmp_path / outcome.run_id)
     header, records = read_log(run.log)

@@ -65,9 +65,10 @@ def main() -> None:
 
 def run_assigned(assignment: Assignment, send: Send) -> Ending:
     """Run what *assignment* says and return how that ended, whatever happens."""
-    asked = Asked(
-        assignment.words, assignment.sweep, tell=lambda done, planned: send(Progressed(done, planned))
-    )
+    def tell(done: int, planned: int) -> None:
+        send(Progressed(done, planned))
+
+    asked = Asked(assignment.words, assignment.sweep, tell=tell)
     try:
         config = to_run_config({**assignment.config, "runs_dir": assignment.runs_dir})
         # a simulated run has nothing to say that the others of its sweep do not
