@@ -13,9 +13,9 @@ from vertumnus.config import RunConfig, to_run_config
 from vertumnus.domain.errors import ConfigError
 from vertumnus.records.log import read_log
 from vertumnus.records.run_dir import RunDir
+from vertumnus.run.asked import Asked
 from vertumnus.run.audit import audit_run
 from vertumnus.run.capacity import pool_rate
-from vertumnus.run.asked import Asked
 from vertumnus.run.execute import execute
 from vertumnus.run.initial import settled
 from vertumnus.run.plan import plan

@@ -16,6 +16,7 @@ from vertumnus.domain.errors import ConfigError
 from vertumnus.domain.facts import OperatorActed
 from vertumnus.domain.orders import CloseTransition
 from vertumnus.policy.reconfig.config import ScriptedAction, ThresholdsController
+from vertumnus.run.asked import Asked
 from vertumnus.run.execute import execute
 
 
@@ -33,7 +34,7 @@ def test_a_simulated_controller_goes_on_from_a_split_by_hand(tmp_path: Path) -> 
         *("controller=thresholds", "controller.persistence=1", "controller.cooldown_windows=0"),
         *("controller.window_s=5", "controller.upper=0.02", "controller.lower=0.01"),
     )
-    outcome = execute(config, (), Console(file=StringIO()))
+    outcome = execute(config, Asked(), Console(file=StringIO()))
     run = tmp_path / outcome.run_id
     moves = pq.read_table(run / "reconfigs.parquet").to_pylist()
     assert [move["by"] for move in moves[:2]] == ["script", "controller"]

@@ -13,6 +13,7 @@ from vertumnus.actions.client import ActionClient, NotConnected
 from vertumnus.commandline.hydra_configs import composed, hydra_configs, plain_tree
 from vertumnus.config import to_run_config
 from vertumnus.records.run_dir import RunDir, list_runs
+from vertumnus.run.asked import Asked
 from vertumnus.run.execute import Outcome, execute
 
 HELD = 1e-6
@@ -66,7 +67,7 @@ class PacedRun:
         return self.outcome
 
     def _execute(self) -> None:
-        self.outcome = execute(self._config, (), Console(file=self._narration))
+        self.outcome = execute(self._config, Asked(), Console(file=self._narration))
 
 
 @contextmanager

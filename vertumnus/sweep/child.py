@@ -65,6 +65,7 @@ def main() -> None:
 
 def run_assigned(assignment: Assignment, send: Send) -> Ending:
     """Run what *assignment* says and return how that ended, whatever happens."""
+
     def tell(done: int, planned: int) -> None:
         send(Progressed(done, planned))
 
