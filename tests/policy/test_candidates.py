@@ -1,8 +1,7 @@
 """Who may serve a request, and why the others may not (sec. 5.2, case 13)."""
 
 from vertumnus.domain.cluster import CpGroup
-from vertumnus.policy.candidates import WorkerState, eligible
-from vertumnus.policy.placement import Excluded
+from vertumnus.policy.candidates import Excluded, WorkerState, eligible
 
 
 def test_service_and_size_decide() -> None:

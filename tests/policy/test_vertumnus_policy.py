@@ -5,12 +5,19 @@ import pytest
 from tests.support.builders import a_cluster, a_request
 from tests.support.control_rig import KEYS, LEFT, PAIR, PREDICT, RIGHT, Rig, a_long_hit
 from vertumnus.domain.cluster import CpGroup
-from vertumnus.domain.orders import Prefill
+from vertumnus.domain.facts import RequestArrived
+from vertumnus.domain.orders import Prefill, Transfer
 from vertumnus.domain.units import SECOND
 from vertumnus.policy.config import PaperPolicy, VertumnusPolicy
 
 ONE = CpGroup(0, 1)
-OFF = {"remaining_queue": False, "pending_prefix": False, "shortest_first": False, "externality": False}
+OFF = {
+    "remaining_queue": False,
+    "pending_prefix": False,
+    "pull": False,
+    "shortest_first": False,
+    "externality": False,
+}
 
 
 def lone_worker(**switches) -> Rig:
@@ -102,6 +109,52 @@ def test_a_short_stretch_of_a_long_prompt_is_not_waited_for() -> None:
     rig.arrive(a_request(1, input_tokens=3_200, block_keys=tuple(range(1, 201))))
     short = rig.arrive(a_request(2, input_tokens=20, block_keys=(1,)))
     assert (short.expected_cached, short.after) == (0, ())
+
+
+# ---- C: pull at routing time -------------------------------------------------------------------------
+
+
+def busy_holder(**switches) -> Rig:
+    """RIGHT alone holds the prefix and runs a step of 1 s; LEFT and the pair are idle."""
+    rig = Rig(VertumnusPolicy(**switches))
+    rig.seed(RIGHT)
+    rig.control.ledger.reserve(100, RIGHT, SECOND, 0)
+    rig.control.ledger.begin(100, SECOND)
+    rig.control.ledger.start(RIGHT, SECOND, 0)
+    return rig
+
+
+def test_a_prefix_is_fetched_from_a_busy_holder() -> None:
+    """The copy is ordered first, the prefill waits for it and is priced as a hit that starts after it."""
+    rig = busy_holder(gpu_time_weight=0.0)
+    copy, order = rig.tell(RequestArrived(0, a_long_hit(0)))
+    assert isinstance(copy, Transfer) and isinstance(order, Prefill)
+    assert (copy.reason, copy.destination, set(copy.sources)) == ("pull", order.worker, {3})
+    assert (order.after_transfer, order.expected_cached) == (copy.transfer_id, 128)
+    assert order.service_ns == PREDICT(order.worker.degree, 8, 128)
+    (decision,) = rig.decisions
+    chosen = decision.offers[decision.chosen]
+    assert chosen.pull is not None and chosen.queue_ns == chosen.pull.ready_ns > 3_000_000
+
+
+def test_without_pulls_the_prefix_is_computed_again() -> None:
+    """The switch off: no copy, no hit, an idle worker."""
+    rig = busy_holder(pull=False)
+    order = rig.arrive(a_long_hit(0))
+    assert order.worker != RIGHT
+    assert (order.expected_cached, order.after_transfer) == (0, None)
+
+
+def test_a_second_request_joins_the_copy() -> None:
+    """While the blocks are on their way to a worker nobody orders them again for it."""
+    rig = Rig(VertumnusPolicy(pending_prefix=False), a_cluster({1: 2}))
+    holder = CpGroup(1, 1)
+    rig.seed(holder)
+    rig.control.ledger.reserve(100, holder, SECOND, 0)
+    copy, first = rig.tell(RequestArrived(0, a_long_hit(0)))
+    (second,) = rig.tell(RequestArrived(0, a_long_hit(1)))
+    assert first.worker == second.worker == ONE
+    assert first.after_transfer == second.after_transfer == copy.transfer_id
 
 
 # ---- D: shortest first, with ageing and the guard ----------------------------------------------------

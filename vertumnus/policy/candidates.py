@@ -1,12 +1,19 @@
 """Who may serve a request (sec. 5.2): in service, and large enough for its blocks."""
 
 from collections.abc import Iterable
+from typing import NamedTuple
 
 from msgspec import Struct
 
 from vertumnus.domain.cluster import CpGroup
 from vertumnus.domain.units import Blocks
-from vertumnus.policy.placement import Excluded
+
+
+class Excluded(NamedTuple):
+    """A worker that was no candidate, and why."""
+
+    worker: CpGroup
+    reason: str
 
 
 class WorkerState(Struct, gc=False):

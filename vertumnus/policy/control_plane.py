@@ -46,8 +46,9 @@ from vertumnus.policy.placement import Decision, Offer
 from vertumnus.policy.placer import Placer
 from vertumnus.policy.pool import PoolState
 from vertumnus.policy.prefix.index import Match, PrefixIndex
+from vertumnus.policy.prefix.pull import Puller
 from vertumnus.policy.prefix.reconcile import Reconciler
-from vertumnus.policy.prefix.transfers import TransferBook
+from vertumnus.policy.prefix.transfers import Fetch, TransferBook
 from vertumnus.policy.reconfig.config import ControllerConfig, ManualController
 from vertumnus.policy.reconfig.holds import Holds
 from vertumnus.policy.reconfig.mode import Mode
@@ -99,7 +100,10 @@ class ControlPlane:
         self._composer = compose(
             books, lattice, prefill_time, controller or ManualController(), kappa or {}, token_scale
         )
-        self._placer = Placer(policy, self.pool, self.ledger, prefill_time, block_tokens, observe)
+        self._puller = Puller(self.pool, self.index, self.transfers, prefill_time, block_tokens)
+        self._placer = Placer(
+            policy, self.pool, self.ledger, prefill_time, block_tokens, self._puller, observe
+        )
         self.operators = self._take_operators()
         self._waiting = Waiting()
         self._prefill_time = prefill_time
@@ -208,7 +212,10 @@ class ControlPlane:
         brings = (request.block_keys or ())[held:] if self._placer.counts_pending else ()
         self.ledger.reserve(request.request_id, offer.worker, offer.service_ns, priority, brings)
         self._count_routed(placed, offer)
-        fetch = self._reconciler.fetch(request, offer.worker, held, match.known, now)
+        if offer.pull is not None:
+            fetch: Fetch | None = self._puller.begin(request, offer.pull, now)
+        else:
+            fetch = self._reconciler.fetch(request, offer.worker, held, match.known, now)
         prefill = Prefill(
             request.request_id,
             placed.attempt,

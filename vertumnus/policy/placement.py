@@ -11,6 +11,8 @@ from typing import NamedTuple, TypeAlias
 from vertumnus.domain.cluster import CpGroup
 from vertumnus.domain.request import Request
 from vertumnus.domain.units import Blocks, Nanoseconds, RequestId, Tokens
+from vertumnus.policy.candidates import Excluded
+from vertumnus.policy.prefix.pull import Pull
 
 
 class Offer(NamedTuple):
@@ -33,13 +35,8 @@ class Offer(NamedTuple):
     """Place in the worker's queue; None: first come, first served."""
     after: RequestId | None = None
     """The queued request that leaves the pending blocks, which has to run before."""
-
-
-class Excluded(NamedTuple):
-    """A worker that was no candidate, and why."""
-
-    worker: CpGroup
-    reason: str
+    pull: Pull | None = None
+    """The copy that brings blocks of P from another worker; the wait is over when they are there."""
 
 
 class Decision(NamedTuple):

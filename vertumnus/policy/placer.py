@@ -14,6 +14,7 @@ from vertumnus.policy.placement import Decision, cheapest
 from vertumnus.policy.policies.paper import PublishedCosts
 from vertumnus.policy.policies.rules import cost_rule
 from vertumnus.policy.pool import PoolState
+from vertumnus.policy.prefix.pull import Puller
 from vertumnus.policy.queue_offers import QueuePricer
 
 
@@ -27,6 +28,7 @@ class Placer:
         ledger: Ledger,
         prefill_time: PrefillTimeModel,
         block_tokens: Tokens,
+        puller: Puller,
         observe: Callable[[Decision], None] | None,
     ) -> None:
         """Place by *policy*; *observe* is shown every decision."""
@@ -34,6 +36,7 @@ class Placer:
         self._ledger = ledger
         self._prefill_time = prefill_time
         self._block_tokens = block_tokens
+        self._puller = puller
         self._observe = observe
         self.retune(policy)
 
@@ -71,7 +74,8 @@ class Placer:
     def _pricer_of(self, policy: PolicyConfig) -> QueuePricer | Pricer:
         times, ledger, block_tokens = self._prefill_time, self._ledger, self._block_tokens
         if isinstance(policy, VertumnusPolicy):
-            return QueuePricer(policy, self._costs, times, ledger, block_tokens)
+            puller = self._puller if policy.pull else None
+            return QueuePricer(policy, self._costs, times, ledger, block_tokens, puller)
         return Pricer(times, ledger, block_tokens, _queue_estimate(policy))
 
     def preferred_degree(self, request: Request, decision: Decision) -> int:

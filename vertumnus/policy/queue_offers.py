@@ -11,6 +11,7 @@ from vertumnus.policy.offers import Prices
 from vertumnus.policy.placement import CostRule, Offer
 from vertumnus.policy.policies.vertumnus import VertumnusPolicy
 from vertumnus.policy.prefix.pending import Promise
+from vertumnus.policy.prefix.pull import Pull, Puller
 
 _NO_PROMISES: Mapping[int, list[Promise]] = {}
 
@@ -25,8 +26,10 @@ class QueuePricer:
         prefill_time: PrefillTimeModel,
         ledger: Ledger,
         block_tokens: Tokens,
+        puller: Puller | None,
     ) -> None:
         """Price with *ledger*; *costs* say which of a worker's possible offers is its best."""
+        self._puller = puller
         self._policy = policy
         self._costs = costs
         self._prefill_time = prefill_time
@@ -40,13 +43,19 @@ class QueuePricer:
         prices = Prices(self._prefill_time, request.input_tokens, self._block_tokens, candidates)
         inquiry = _Inquiry(self._policy, self._ledger, prices, request.arrival_ns, now)
         promises = self._promises(request, held)
+        pulls = None if self._puller is None else self._puller.look(request, held, now)
         offers = []
         for worker in candidates:
             place = worker.place
-            offer = inquiry.offer(worker, held[place])
+            choices = [inquiry.offer(worker, held[place])]
             if place in promises:
-                offer = self._best(request, [offer, *inquiry.promised(worker, held[place], promises[place])])
-            offers.append(offer)
+                choices += inquiry.promised(worker, held[place], promises[place])
+            if pulls is not None:
+                resident = choices[0]
+                pull = pulls.price(worker, held[place], resident.queue_ns, resident.service_ns)
+                if pull is not None:
+                    choices.append(inquiry.pulled(worker, pull))
+            offers.append(choices[0] if len(choices) == 1 else self._best(request, choices))
         return tuple(offers)
 
     def _promises(self, request: Request, held: Sequence[Blocks]) -> Mapping[int, list[Promise]]:
@@ -76,6 +85,7 @@ class _Inquiry:
         self._is_shortest_first = policy.shortest_first
         # the order of s - ageing*waited, as a constant: both sides of a comparison age alike
         self._aged = int(policy.ageing * arrival_ns) if policy.shortest_first else arrival_ns
+        self._now = now
         self._left = ledger.under_way(now) if policy.remaining_queue else None
 
     def offer(
@@ -109,3 +119,8 @@ class _Inquiry:
     def promised(self, worker: WorkerState, held: Blocks, promises: Sequence[Promise]) -> list[Offer]:
         """Return the offers of *worker* that count on each of its *promises*."""
         return [self.offer(worker, blocks, blocks - held, bringer) for blocks, bringer in promises]
+
+    def pulled(self, worker: WorkerState, pull: Pull) -> Offer:
+        """Return the offer of *worker* with the blocks that *pull* brings."""
+        offer = self.offer(worker, pull.blocks)
+        return offer._replace(queue_ns=max(offer.queue_ns, pull.ready_ns - self._now), pull=pull)

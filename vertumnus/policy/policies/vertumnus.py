@@ -28,6 +28,8 @@ class VertumnusPolicy(
     false: the full times of all unfinished requests, as the published formula."""
     pending_prefix: bool = True
     """B: P counts blocks that requests queued or running at the worker will leave there."""
+    pull: bool = True
+    """C: a worker may fetch the blocks that it lacks from their best holder while the request waits."""
     shortest_first: bool = True
     """D: a worker's queue is in order of s - ageing*waited; false: first come, first served."""
     ageing: float = 0.1
