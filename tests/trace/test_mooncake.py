@@ -5,28 +5,33 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.traces import a_line, a_row, write_trace
+from tests.support.traces import a_line, a_row, a_workload, write_trace
 from vertumnus.domain.errors import ConfigError
-from vertumnus.trace.mooncake import MOST_PROBLEMS, MooncakeReader
+from vertumnus.trace.formats.reader import MOST_PROBLEMS, TraceReader
+
+
+def _reader(path: Path, unit: str = "ms", block_tokens: int = 512, bad_rows: str = "error") -> TraceReader:
+    workload = a_workload(path=str(path), unit=unit, block_tokens=block_tokens, bad_rows=bad_rows)
+    return TraceReader(workload, path)
 
 
 def _problems(path: Path, unit: str = "ms", block_tokens: int = 512, bad_rows: str = "error") -> list[str]:
     with pytest.raises(ConfigError) as error:
-        list(MooncakeReader(path, unit, block_tokens, bad_rows))  # type: ignore[arg-type]
+        list(_reader(path, unit, block_tokens, bad_rows))
     return [problem.replace(f"{path}:", "") for problem in error.value.problems]
 
 
 def test_rows_come_in_file_order_with_stamps_in_nanoseconds(tmp_path: Path) -> None:
     """Unknown fields and blank lines are left alone."""
     path = write_trace(tmp_path / "t.jsonl", a_line(timestamp=3_050, session_id="x"), "", a_line())
-    rows = list(MooncakeReader(path, "ms", 512))
+    rows = list(_reader(path, "ms", 512))
     assert rows == [a_row(3_050_000_000, 1_000, 9, (0, 1)), a_row(0, 1_000, 9, (0, 1))]
 
 
 def test_seconds_may_have_fractions(tmp_path: Path) -> None:
     """Formats in seconds carry floats; those in milliseconds do not."""
     path = write_trace(tmp_path / "t.jsonl", a_line(timestamp=1.25))
-    assert [row.arrival_ns for row in MooncakeReader(path, "s", 512)] == [1_250_000_000]
+    assert [row.arrival_ns for row in _reader(path, "s", 512)] == [1_250_000_000]
     assert _problems(path) == ["1: timestamp: found 1.25, must be a whole number of ms, at least 0"]
 
 
@@ -34,7 +39,7 @@ def test_gzip_is_told_by_its_content(tmp_path: Path) -> None:
     """A packed file reads as the plain one does, whatever its name."""
     path = tmp_path / "t.jsonl"
     path.write_bytes(gzip.compress(a_line().encode()))
-    assert list(MooncakeReader(path, "ms", 512)) == [a_row(0, 1_000, 9, (0, 1))]
+    assert list(_reader(path, "ms", 512)) == [a_row(0, 1_000, 9, (0, 1))]
 
 
 @pytest.mark.parametrize(
@@ -45,7 +50,11 @@ def test_gzip_is_told_by_its_content(tmp_path: Path) -> None:
         (a_line(hash_ids=None), "hash_ids: missing, must be a list of whole numbers, each at least 0"),
         (a_line(timestamp=-1), "timestamp: found -1, must be a whole number of ms, at least 0"),
         (a_line(input_length=0), "input_length: found 0, must be a whole number from 1 to 2147483647"),
-        (a_line(output_length=0), "output_length: found 0, must be a whole number from 1 to 2147483647"),
+        (
+            a_line(output_length=0),
+            "output_length: found 0, must be at least 1; "
+            "empty_outputs=drop or empty_outputs=keep reads such rows",
+        ),
         (
             a_line(output_length=True),
             "output_length: found true, must be a whole number from 1 to 2147483647",
@@ -64,7 +73,7 @@ def test_a_bad_row_is_named_or_skipped_and_counted(tmp_path: Path, line: str, pr
     """The message has file, line, field, what was found and what is allowed."""
     path = write_trace(tmp_path / "t.jsonl", a_line(), line, a_line())
     assert _problems(path) == [f"2: {problem}"]
-    reader = MooncakeReader(path, "ms", 512, "skip")
+    reader = _reader(path, "ms", 512, "skip")
     assert (len(list(reader)), reader.skipped) == (2, 1)
 
 
@@ -93,7 +102,7 @@ def test_twenty_tokens_with_two_ids_need_another_block_size(tmp_path: Path) -> N
     assert problem.startswith("workload.block_tokens: found 512, but 1 of the first 1 rows")
     assert "16 would fit them all" in problem
     assert "(1: hash_ids: expected 1 block (ceil(20 / 512)), found 2)" in problem
-    assert list(MooncakeReader(path, "ms", 16)) == [a_row(0, 20, 9, (0, 1))]
+    assert list(_reader(path, "ms", 16)) == [a_row(0, 20, 9, (0, 1))]
 
 
 @pytest.mark.parametrize(("true", "declared"), [(16, 512), (512, 16), (24, 512)])
@@ -115,7 +124,7 @@ def test_a_cut_last_line_is_an_error_whatever_bad_rows_says(tmp_path: Path, bad_
 
 def test_a_missing_last_line_end_is_fine(tmp_path: Path) -> None:
     """A whole object needs no line end behind it."""
-    assert len(list(MooncakeReader(write_trace(tmp_path / "t.jsonl", a_line(), end=""), "ms", 512))) == 1
+    assert len(list(_reader(write_trace(tmp_path / "t.jsonl", a_line(), end=""), "ms", 512))) == 1
 
 
 def test_a_cut_gzip_names_the_line(tmp_path: Path) -> None:

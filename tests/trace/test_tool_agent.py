@@ -46,7 +46,7 @@ def rows() -> list[TraceRow]:
 def test_a_seed_names_one_trace(rows: list[TraceRow]) -> None:
     """The same seed gives the same rows, on any machine and in any process; another seed others."""
     assert rows == tool_agent(3)
-    assert blake2b(repr(rows).encode(), digest_size=8).hexdigest() == "486fb460f23d35ed"
+    assert blake2b(repr([row[:4] for row in rows]).encode(), digest_size=8).hexdigest() == "d67327c9598b4a56"
     assert rows != tool_agent(4)
 
 

@@ -35,6 +35,7 @@ def read_stream(config: RunConfig) -> Stream:
 
 def require_servable(config: RunConfig, stream: Stream) -> None:
     """Raise ConfigError when the pool of *config* could not serve *stream*, or it cannot arrive as asked."""
+    stream.require_times(config.arrival)
     problems = list(_unservable(config, stream.rows, stream.block_tokens))
     if problems:
         raise ConfigError(*problems)

@@ -8,6 +8,7 @@ from typing import Literal, TypeAlias, get_args
 from msgspec import Struct, structs
 
 from vertumnus.domain.units import Nanoseconds, Tokens, to_ns
+from vertumnus.trace.formats.known import KNOWN, EmptyOutputs, FormatName, Unit
 from vertumnus.trace.phases import Phase
 
 Generator: TypeAlias = Literal["l_eval", "tool_agent", "production", "production_day", "phases"]
@@ -29,14 +30,20 @@ class WorkloadConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     """For generator=phases: the stretches of time, one after the other."""
     path: str | None = None
     """A trace file; replaces the generator where both are given."""
-    format: Literal["mooncake"] = "mooncake"
+    mix: tuple[str, ...] = ()
+    """Further files of the same format, merged by time since their first requests; no ids are shared."""
+    format: FormatName = "mooncake"
     """How the file's records are laid out."""
-    unit: Literal["ms", "s"] = "ms"
-    """Unit of the file's time stamps; checked against the span that follows from it."""
-    block_tokens: int = 512
-    """Tokens behind one hash id of the trace, before scaling; checked against the lengths."""
+    unit: Unit | None = None
+    """Unit of the file's time stamps, checked against the span that follows from it; None: the format's."""
+    block_tokens: int | None = None
+    """Tokens behind one hash id of the trace, before scaling, checked by lengths; None: the format's."""
     bad_rows: Literal["error", "skip"] = "error"
     """Refuse a file with rows that break the format, or leave such rows out and count them."""
+    empty_outputs: EmptyOutputs = "error"
+    """Rows with 0 output tokens, failed requests mostly: refuse, drop, or keep with one token; counted."""
+    chars_per_token: float = 4.5
+    """Characters taken for one token where a file holds texts."""
     start_s: float = 0.0
     """Start of the window, from the trace's first request, before any scaling [s]."""
     duration_s: float | None = None
@@ -57,7 +64,17 @@ class WorkloadConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     @property
     def scaled_block_tokens(self) -> Tokens:
         """Tokens in one block of the scaled trace."""
-        return self.block_tokens // self.token_divisor
+        return self.trace_block_tokens // self.token_divisor
+
+    @property
+    def trace_block_tokens(self) -> Tokens:
+        """Tokens behind one id of the trace as it is."""
+        return KNOWN[self.format].block_tokens if self.block_tokens is None else self.block_tokens
+
+    @property
+    def stamp_unit(self) -> Unit | None:
+        """The unit of the file's time stamps; None where the format has none."""
+        return KNOWN[self.format].unit if self.unit is None else self.unit
 
     def _problems(self) -> Iterator[str]:
         if self.generator is None and self.path is None:
@@ -65,7 +82,7 @@ class WorkloadConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
             yield f"generator must name one ({names}) where path names no trace file, got neither"
         if (self.generator == "phases") != bool(self.phases):
             yield f"phases must be given with generator=phases and only there, got {len(self.phases)} phases"
-        if self.block_tokens < 1:
+        if self.trace_block_tokens < 1:
             yield f"block_tokens must be at least 1, got {self.block_tokens}"
         if not (math.isfinite(self.start_s) and self.start_s >= 0):
             yield f"start_s must be at least 0, got {self.start_s:g}"
@@ -73,7 +90,17 @@ class WorkloadConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
             yield f"duration_s must be above 0, got {self.duration_s:g}"
         if self.requests is not None and self.requests < 1:
             yield f"requests must be at least 1, got {self.requests}"
+        yield from self._file_problems()
         yield from self._scale_problems()
+
+    def _file_problems(self) -> Iterator[str]:
+        if self.unit is not None and (self.path is None or KNOWN[self.format].unit is None):
+            where = "a generator" if self.path is None else f"format={self.format}"
+            yield f"unit has no effect with {where}, got {self.unit}; use unit=null"
+        if self.mix and self.path is None:
+            yield f"mix needs path, the first of the files, got {len(self.mix)} further ones"
+        if not (math.isfinite(self.chars_per_token) and self.chars_per_token >= 0.1):
+            yield f"chars_per_token must be at least 0.1, got {self.chars_per_token:g}"
 
     def _scale_problems(self) -> Iterator[str]:
         if not 0 < self.token_scale <= 1:
@@ -81,10 +108,11 @@ class WorkloadConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
         elif not math.isclose(1 / self.token_scale, self.token_divisor, rel_tol=1e-6):
             nearest = f"1/{self.token_divisor}"
             yield f"token_scale must be one over a whole number ({nearest}?), got {self.token_scale:g}"
-        elif self.block_tokens >= 1 and self.block_tokens % self.token_divisor:
+        elif self.trace_block_tokens >= 1 and self.trace_block_tokens % self.token_divisor:
+            block = self.trace_block_tokens
             yield (
-                f"token_scale must divide a block of block_tokens = {self.block_tokens} into whole tokens, "
-                f"got {self.token_scale:g} ({self.block_tokens / self.token_divisor:g} tokens)"
+                f"token_scale must divide a block of block_tokens = {block} into whole tokens, "
+                f"got {self.token_scale:g} ({block / self.token_divisor:g} tokens)"
             )
 
 

@@ -45,6 +45,7 @@ def to_rows(
     fresh = count()
     prompts = [tuple(islice(fresh, blocks)) for blocks in prompt_blocks]
     ids_of: dict[int, tuple[int, ...]] = {}
+    session_of = _sessions(drafts.parent)
     input_tokens, output_tokens, prompt, parent = (column.tolist() for column in drafts[1:])
     rows = []
     for place, stamp in zip(order.tolist(), stamps, strict=True):
@@ -54,5 +55,18 @@ def to_rows(
             shared = ids_of[parent[place]][: input_tokens[parent[place]] // BLOCK_TOKENS]
         private = islice(fresh, blocks_for(tokens, BLOCK_TOKENS) - len(shared))
         ids_of[place] = (*shared, *private)
-        rows.append(TraceRow(stamp, tokens, output_tokens[place], ids_of[place]))
+        session = session_of.get(place)
+        rows.append(TraceRow(stamp, tokens, output_tokens[place], ids_of[place], session, session))
     return rows
+
+
+def _sessions(parent: Integers) -> dict[int, str]:
+    """Return the session of each place that continues another or is continued: its first turn's place."""
+    session_of: dict[int, str] = {}
+    for place in np.flatnonzero(parent != NO_PARENT).tolist():
+        path = [place]
+        while path[-1] not in session_of and parent[path[-1]] != NO_PARENT:
+            path.append(int(parent[path[-1]]))
+        session = session_of.get(path[-1], str(path[-1]))
+        session_of.update(dict.fromkeys(path, session))
+    return session_of

@@ -21,7 +21,7 @@ def generated(workload: WorkloadConfig, seed: int) -> list[TraceRow]:
 
     Raises ConfigError when the workload asks for blocks that the generators do not make.
     """
-    if workload.block_tokens != BLOCK_TOKENS:
+    if workload.trace_block_tokens != BLOCK_TOKENS:
         raise ConfigError(
             f"workload.block_tokens: found {workload.block_tokens}, must be {BLOCK_TOKENS} "
             f"with workload.generator={workload.generator}; workload.token_scale makes blocks smaller"

@@ -124,6 +124,7 @@ def read_slice(
             loaded = load_rows(workload, arrival, history.seed)
         case OtherTrace():
             loaded = load_rows(_other(history, workload), arrival, seed)
+    loaded.require_times(arrival)
     rate = mean_rate(loaded.rows)
     if rate is None:
         raise ConfigError(

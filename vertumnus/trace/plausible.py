@@ -7,14 +7,12 @@ import math
 from collections.abc import Sequence
 from itertools import pairwise
 from statistics import median
-from typing import Literal, TypeAlias
 
 from vertumnus.domain.request import blocks_for
 from vertumnus.domain.units import Nanoseconds, Tokens
+from vertumnus.trace.formats.known import UNIT_NS, Unit
 from vertumnus.trace.rows import TraceRow
 
-Unit: TypeAlias = Literal["ms", "s"]
-UNIT_NS: dict[Unit, Nanoseconds] = {"ms": 1_000_000, "s": 1_000_000_000}
 OTHER: dict[Unit, Unit] = {"ms": "s", "s": "ms"}
 
 LOWEST_RATE, HIGHEST_RATE = 0.01, 1_000.0
@@ -25,16 +23,18 @@ ENOUGH_ROWS = 10
 """Below this many rows a mean rate says nothing about the unit."""
 
 
-def unit_problem(rows: Sequence[TraceRow], unit: Unit) -> str | None:
-    """Return why *unit* cannot be that of rows read with it, when the other one can; else None."""
-    stamps = [row.arrival_ns for row in rows]
-    if len(rows) < ENOUGH_ROWS or stamps[0] == stamps[-1]:
+def unit_problem(stamps: Sequence[Nanoseconds], unit: Unit) -> str | None:
+    """Return why *unit* cannot be that of *stamps* read with it, when the other one can; else None.
+
+    The stamps ascend.
+    """
+    if len(stamps) < ENOUGH_ROWS or stamps[0] == stamps[-1]:
         return None
     others = [stamp * UNIT_NS[OTHER[unit]] // UNIT_NS[unit] for stamp in stamps]
     if _is_plausible(stamps) or not _is_plausible(others):
         return None
     return (
-        f"workload.unit: found {unit}, must be {OTHER[unit]}: the {len(rows):,} rows span "
+        f"workload.unit: found {unit}, must be {OTHER[unit]}: the {len(stamps):,} rows span "
         f"{duration(others[-1] - others[0])} as {OTHER[unit]}, {duration(stamps[-1] - stamps[0])} as {unit}"
     )
 
@@ -66,7 +66,9 @@ def fitting_block_tokens(rows: Sequence[TraceRow]) -> Tokens | None:
     """
     smallest, largest = 1, max((row.input_tokens for row in rows), default=1)
     for row in rows:
-        blocks = len(row.block_ids or ())
+        if row.block_ids is None:
+            continue
+        blocks = len(row.block_ids)
         if blocks == 0:
             return None
         smallest = max(smallest, blocks_for(row.input_tokens, blocks))

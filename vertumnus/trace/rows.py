@@ -17,6 +17,12 @@ class TraceRow(NamedTuple):
     """>= 1."""
     block_ids: tuple[int, ...] | None
     """One id per block, root first, a partial last block included; None: content unknown."""
+    session: str | None = None
+    """Which conversation this is a turn of, as the trace names it; None: not told."""
+    follows: str | None = None
+    """The session whose latest turn this one continues: its own, or the one that it branched from."""
+    pause_ns: Nanoseconds | None = None
+    """From the end of the answer before it; None: not told [ns]."""
 
 
 def shrink(row: TraceRow, divisor: int) -> TraceRow:

@@ -34,7 +34,7 @@ def numbered_lines(path: Path) -> Iterator[Line]:
                 if text.strip():
                     yield Line(number, text, text.endswith(b"\n"))
     except FileNotFoundError:
-        raise ConfigError(f"workload.path: no file {str(path)!r}{_nearest(path)}") from None
+        raise ConfigError(f"workload.path: no file {str(path)!r}{nearest_file(path)}") from None
     except EOFError:
         raise ConfigError(
             f"{path}:{number + 1}: the gzip stream ends early, after {number} whole lines: the file is cut"
@@ -51,7 +51,8 @@ def _open(path: Path) -> BinaryIO:
     return cast(BinaryIO, gzip.open(path)) if is_gzip else path.open("rb")
 
 
-def _nearest(path: Path) -> str:
+def nearest_file(path: Path) -> str:
+    """Return what a message about a missing file at *path* can add: a name like it, or no such folder."""
     if not path.parent.is_dir():
         return f"; there is no folder {str(path.parent)!r} either"
     close = get_close_matches(path.name, sorted(entry.name for entry in path.parent.iterdir()), n=1)

@@ -1,0 +1,1 @@
+"""Trace files: one reader a format, one row out; what is wrong with a file is told by its line."""
