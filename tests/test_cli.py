@@ -73,8 +73,8 @@ BAD = [
     ((*SIM, "policy=homo"), "policy homo needs all workers at one degree"),
     ((*SIM, "profile=none"), "profile: found null, backend sim needs one"),
     ((*SIM, "model=tiny"), "model: found tiny, backend sim computes none; use model=none"),
-    ((*SIM, "policy=papr"), "policy=papr: no such policy; did you mean paper? (allowed: homo, least_loaded,"),
-    ((*SIM, "profile=null"), "profile=null: no such profile (allowed: deepseek_v4_flash-h20, none,"),
+    ((*SIM, "policy=papr"), "policy=papr: no such policy; did you mean paper? (allowed: cache_first,"),
+    ((*SIM, "profile=null"), "profile=null: no such profile (allowed: deepseek_v4_flash-h20,"),
     (("+experiment=tool_agnt",), "experiment=tool_agnt: no such experiment; did you mean tool_agent?"),
     (("+experiment=conversation",), "workload.path: required, but not set"),
     (

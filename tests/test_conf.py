@@ -81,6 +81,12 @@ SIMULATED = (
     ("policy=round_robin", "arrival=poisson"),
     ("policy=homo", "cluster=pool40_cp4", "scale=sixteenth"),
     ("policy=static", "policy.length_threshold=4096", "arrival=trace"),
+    ("policy=cache_first",),
+    ("policy=lmetric",),
+    ("policy=dynamo_kv",),
+    ("policy=sglang_cache_aware", "cluster=pool40_cp4"),
+    ("policy=vllm_dp", "cluster=pool40_tp4", "profile=qwen3_30b_a3b-h20-tp4"),
+    ("policy=vllm_dp", "cluster=pool40_tp4", "profile=deepseek_v4_flash-h20-tp4", "slo=deepseek_v4_flash"),
     ("controller=thresholds", "workload=phases", "arrival=trace"),
     ("initial=given",),
     ("initial=head",),
@@ -160,7 +166,7 @@ def _paths(tree: dict[str, Any], prefix: str) -> set[str]:
     found = set()
     for key, value in tree.items():
         found.add(f"{prefix}{key}")
-        if isinstance(value, dict) and key not in ("composition", "capacity"):
+        if isinstance(value, dict) and key not in ("composition", "capacity", "per_degree"):
             found |= _paths(value, f"{prefix}{key}.")
     return found
 
@@ -182,6 +188,25 @@ def test_the_profiles_are_the_presets_times_their_scale() -> None:
     assert profile.prefill_time().predict(2, 1000, 0) == pytest.approx(by_hand * 1e9, rel=1e-9)
     assert profile.handoff_base_s + profile.decode_step_s == pytest.approx(0.045)
     assert "not a measurement" in profile.provenance
+
+
+@pytest.mark.parametrize("name", ["qwen3_30b_a3b-h20", "deepseek_v4_flash-h20"])
+def test_a_tensor_parallel_profile_is_its_preset_in_the_other_form(name: str) -> None:
+    """d + 1.6aR + bP + (cR + alpha*W)/4 with the preset's coefficients, and its costs outside prefill."""
+    loose = ("backend=sim", "cluster=pool40_tp4")
+    preset = config_of("backend=sim", *_pool_of(name), f"profile={name}").profile
+    tensor = config_of(*loose, f"profile={name}-tp4").profile
+    assert preset is not None and tensor is not None
+    d, a, b = preset.prefill.startup_s, preset.prefill.per_uncached_s, preset.prefill.per_cached_s
+    c, alpha = preset.prefill.divided_per_uncached_s, preset.prefill.divided_per_pair_s
+    work = c * 3000 + alpha * attention_work(3000, 1024)
+    by_hand = d + 1.6 * a * 3000 + b * 1024 + work / 4
+    assert tensor.prefill_time().predict(4, 3000, 1024) == pytest.approx(by_hand * 1e9, rel=1e-9)
+    assert (tensor.handoff(9), tensor.kv_bytes_per_token) == (preset.handoff(9), preset.kv_bytes_per_token)
+
+
+def _pool_of(profile: str) -> tuple[str, ...]:
+    return ("cluster=pool40_cp4_cp8",) if profile.startswith("deepseek") else ()
 
 
 def test_fig_2_comes_out_of_the_qwen_profile() -> None:

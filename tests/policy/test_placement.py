@@ -14,17 +14,18 @@ from vertumnus.policy.config import (
     RoundRobinPolicy,
     StaticPolicy,
 )
+from vertumnus.policy.ledger import Ledger
 from vertumnus.policy.placement import Offer, cheapest
 from vertumnus.policy.policies.rules import cost_rule
 
-QUAD, PAIR, SINGLE = CpGroup(0, 4), CpGroup(4, 2), CpGroup(6, 1)
+QUAD, PAIR, SINGLE = GROUPS = (CpGroup(0, 4), CpGroup(4, 2), CpGroup(6, 1))
 OFFERS = (Offer(QUAD, 0, 10, 100, 60), Offer(PAIR, 16, 40, 120, 20), Offer(SINGLE, 0, 0, 180, 0))
 SHORT, LONG = a_request(0, input_tokens=40), a_request(1, input_tokens=4_000)
 
 
 def chosen(policy, offers=OFFERS, request=SHORT) -> CpGroup:
     """Return the worker that *policy* takes."""
-    return offers[cheapest(offers, cost_rule(policy)(request, offers))].worker
+    return offers[cheapest(offers, cost_rule(policy, Ledger(GROUPS))(request, offers))].worker
 
 
 @pytest.mark.parametrize(
@@ -39,14 +40,14 @@ def chosen(policy, offers=OFFERS, request=SHORT) -> CpGroup:
 def test_published_cost_by_hand(beta: float, weight: float, costs: list[int]) -> None:
     """J = q + beta*s + lambda*(C*s - C_min*E_Cmin): e.g. 10 + 1.5*100 + 2*60 = 280."""
     policy = PaperPolicy(beta=beta, gpu_time_weight=weight)
-    assert cost_rule(policy)(SHORT, OFFERS) == costs
+    assert cost_rule(policy, Ledger(GROUPS))(SHORT, OFFERS) == costs
     assert chosen(policy) == OFFERS[costs.index(min(costs))].worker
 
 
 def test_negative_extra_gpu_time_is_a_discount() -> None:
     """A degree that needs less GPU time than the smallest would (no published sign rule) is cheaper."""
     policy = PaperPolicy(beta=1.0, gpu_time_weight=0.5)
-    assert cost_rule(policy)(LONG, (Offer(QUAD, 0, 0, 100, -40),)) == [80]
+    assert cost_rule(policy, Ledger(GROUPS))(LONG, (Offer(QUAD, 0, 0, 100, -40),)) == [80]
 
 
 def test_ties_go_to_the_smaller_degree_then_the_lower_rank() -> None:
@@ -78,13 +79,13 @@ def test_cheapest_is_the_least_key(pairs) -> None:
 
 def test_homo_adds_wait_and_service() -> None:
     """q + s: 110, 160 and 180, so the first; cache and wait both count."""
-    assert cost_rule(HomoPolicy())(SHORT, OFFERS) == [110, 160, 180]
+    assert cost_rule(HomoPolicy(), Ledger(GROUPS))(SHORT, OFFERS) == [110, 160, 180]
     assert chosen(HomoPolicy()) == QUAD
 
 
 def test_least_loaded_looks_at_the_queue_only() -> None:
     """The empty queue wins, although its service is the slowest."""
-    assert cost_rule(LeastLoadedPolicy())(SHORT, OFFERS) == [10, 40, 0]
+    assert cost_rule(LeastLoadedPolicy(), Ledger(GROUPS))(SHORT, OFFERS) == [10, 40, 0]
     assert chosen(LeastLoadedPolicy()) == SINGLE
 
 
@@ -99,7 +100,7 @@ def test_static_splits_by_length(input_tokens: int, worker: CpGroup) -> None:
 def test_static_takes_the_least_work_of_its_class() -> None:
     """Within a class the least q + s wins; the other class has no cost."""
     offers = (*OFFERS, Offer(CpGroup(7, 1), 0, 90, 60, 0))
-    rule = cost_rule(StaticPolicy(length_threshold=100))
+    rule = cost_rule(StaticPolicy(length_threshold=100), Ledger(GROUPS))
     assert rule(SHORT, offers) == [None, None, 180, 150]
     assert rule(LONG, offers) == [110, None, None, None]
 
@@ -112,14 +113,14 @@ def test_static_falls_to_the_other_class(request_, offers) -> None:
 
 def test_round_robin_takes_turns_by_first_rank() -> None:
     """0x4, 4x2, 6x1 and again, whatever their load."""
-    rule = cost_rule(RoundRobinPolicy())
+    rule = cost_rule(RoundRobinPolicy(), Ledger(GROUPS))
     turns = [OFFERS[cheapest(OFFERS, rule(SHORT, OFFERS))].worker for _ in range(5)]
     assert turns == [QUAD, PAIR, SINGLE, QUAD, PAIR]
 
 
 def test_round_robin_skips_who_is_not_there() -> None:
     """A worker that left misses its turn and gets the next one when it is back."""
-    rule = cost_rule(RoundRobinPolicy())
+    rule = cost_rule(RoundRobinPolicy(), Ledger(GROUPS))
     turns = []
     for offers in (OFFERS, OFFERS[::2], OFFERS, OFFERS[1:], OFFERS):
         turns.append(offers[cheapest(offers, rule(SHORT, offers))].worker)

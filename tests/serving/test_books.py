@@ -14,12 +14,17 @@ from vertumnus.domain.codec import ORDER, Record
 from vertumnus.domain.facts import RequestEnded, StepStarted
 from vertumnus.domain.orders import Prefill
 from vertumnus.policy.config import (
+    CacheFirstPolicy,
+    DynamoKvPolicy,
     HomoPolicy,
     LeastLoadedPolicy,
+    LMetricPolicy,
     PaperPolicy,
     RoundRobinPolicy,
+    SglangCacheAwarePolicy,
     StaticPolicy,
     VertumnusPolicy,
+    VllmDpPolicy,
 )
 from vertumnus.policy.control_plane import ControlPlane
 from vertumnus.serving.loop import Loop
@@ -153,6 +158,11 @@ def test_replay_names_the_first_difference() -> None:
         (StaticPolicy(length_threshold=60), None),
         (LeastLoadedPolicy(), None),
         (RoundRobinPolicy(), None),
+        (CacheFirstPolicy(), None),
+        (LMetricPolicy(), None),
+        (DynamoKvPolicy(), None),
+        (VllmDpPolicy(), None),
+        (SglangCacheAwarePolicy(balance_abs=1), None),
     ],
 )
 def test_every_policy_balances_and_replays(policy, composition) -> None:

@@ -4,24 +4,44 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
+from vertumnus.policy.policies.cache_first import CacheFirstPolicy
+from vertumnus.policy.policies.dynamo_kv import DynamoKvPolicy
+from vertumnus.policy.policies.lmetric import LMetricPolicy
 from vertumnus.policy.policies.paper import PaperPolicy
+from vertumnus.policy.policies.sglang_cache_aware import SglangCacheAwarePolicy
 from vertumnus.policy.policies.simple import HomoPolicy, LeastLoadedPolicy, RoundRobinPolicy
 from vertumnus.policy.policies.static import StaticPolicy
 from vertumnus.policy.policies.vertumnus import VertumnusPolicy
+from vertumnus.policy.policies.vllm_dp import VllmDpPolicy
 
 __all__ = [
     "CacheConfig",
+    "CacheFirstPolicy",
+    "DynamoKvPolicy",
     "HomoPolicy",
+    "LMetricPolicy",
     "LeastLoadedPolicy",
     "PaperPolicy",
     "PolicyConfig",
     "RoundRobinPolicy",
+    "SglangCacheAwarePolicy",
     "StaticPolicy",
     "VertumnusPolicy",
+    "VllmDpPolicy",
 ]
 
 PolicyConfig: TypeAlias = (
-    VertumnusPolicy | PaperPolicy | HomoPolicy | StaticPolicy | LeastLoadedPolicy | RoundRobinPolicy
+    VertumnusPolicy
+    | PaperPolicy
+    | HomoPolicy
+    | StaticPolicy
+    | LeastLoadedPolicy
+    | RoundRobinPolicy
+    | CacheFirstPolicy
+    | LMetricPolicy
+    | DynamoKvPolicy
+    | VllmDpPolicy
+    | SglangCacheAwarePolicy
 )
 
 

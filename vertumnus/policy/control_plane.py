@@ -210,7 +210,14 @@ class ControlPlane:
         held = match.held[self.pool.workers[offer.worker].place]
         priority = request.arrival_ns if offer.priority is None else offer.priority
         brings = (request.block_keys or ())[held:] if self._placer.counts_pending else ()
-        self.ledger.reserve(request.request_id, offer.worker, offer.service_ns, priority, brings)
+        self.ledger.reserve(
+            request.request_id,
+            offer.worker,
+            offer.service_ns,
+            priority,
+            request.input_tokens - offer.cached_tokens,
+            brings,
+        )
         self._count_routed(placed, offer)
         if offer.pull is not None:
             fetch: Fetch | None = self._puller.begin(request, offer.pull, now)

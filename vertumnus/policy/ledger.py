@@ -5,14 +5,26 @@ is placed and released once: when its step ends or it is returned or ended befor
 """
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from msgspec import Struct
 
 from vertumnus.domain.cluster import CpGroup
 from vertumnus.domain.errors import InvariantError, ProtocolError
-from vertumnus.domain.units import BlockKey, Nanoseconds, RequestId
+from vertumnus.domain.units import BlockKey, Nanoseconds, RequestId, Tokens
 from vertumnus.policy.prefix.pending import PendingBlocks
 from vertumnus.policy.queue_mirror import QueueMirror
+
+
+class Load(NamedTuple):
+    """What is placed at a worker and not done."""
+
+    waiting: int
+    """Requests in its queue."""
+    running: int
+    """Requests in its step."""
+    uncached_tokens: Tokens
+    """Of all of them, as routing saw it."""
 
 
 class Reservation(Struct, gc=False):
@@ -21,6 +33,7 @@ class Reservation(Struct, gc=False):
     place: int
     service_ns: Nanoseconds
     priority: int
+    uncached_tokens: Tokens
     is_queued: bool = True
 
 
@@ -30,6 +43,8 @@ class Ledger:
     def __init__(self, workers: Sequence[CpGroup]) -> None:
         self._place_of = {worker: place for place, worker in enumerate(workers)}
         self._outstanding = [0] * len(workers)
+        self._requests = [0] * len(workers)
+        self._uncached = [0] * len(workers)
         self._running: list[tuple[Nanoseconds, Nanoseconds]] = [(0, 0)] * len(workers)
         """Predicted time of the step that runs, and when it started."""
         self._reserved: dict[RequestId, Reservation] = {}
@@ -46,14 +61,15 @@ class Ledger:
             if worker not in workers and self._outstanding[place] != 0:
                 raise InvariantError(f"worker {worker} leaves with {self._outstanding[place]} ns reserved")
         old = self._place_of
-        outstanding = [self._outstanding[old[w]] if w in old else 0 for w in workers]
-        running = [self._running[old[w]] if w in old else (0, 0) for w in workers]
+        totals = [self._outstanding, self._requests, self._uncached]
+        for total in totals:
+            total[:] = [total[old[w]] if w in old else 0 for w in workers]
+        self._running = [self._running[old[w]] if w in old else (0, 0) for w in workers]
         self.queues = [self.queues[old[w]] if w in old else QueueMirror() for w in workers]
         moved = {place: workers.index(worker) for worker, place in old.items() if worker in workers}
         for reservation in self._reserved.values():
             reservation.place = moved[reservation.place]
         self.pending.recompose(moved)
-        self._outstanding[:], self._running[:] = outstanding, running
         self._place_of = {worker: place for place, worker in enumerate(workers)}
 
     @property
@@ -67,6 +83,7 @@ class Ledger:
         worker: CpGroup,
         service_ns: Nanoseconds,
         priority: int = 0,
+        uncached_tokens: Tokens = 0,
         brings: Sequence[BlockKey] = (),
     ) -> None:
         """Reserve a placed request's predicted work at once (sec. 5.2), in its worker's queue at *priority*.
@@ -76,8 +93,10 @@ class Ledger:
         if request_id in self._reserved:
             raise ProtocolError(f"request {request_id} is reserved already")
         place = self._place_of[worker]
-        self._reserved[request_id] = Reservation(place, service_ns, priority)
+        self._reserved[request_id] = Reservation(place, service_ns, priority, uncached_tokens)
         self._outstanding[place] += service_ns
+        self._requests[place] += 1
+        self._uncached[place] += uncached_tokens
         self.queues[place].insert(request_id, priority, service_ns)
         self.pending.add(request_id, place, brings)
 
@@ -93,6 +112,8 @@ class Ledger:
         entry = self._reserved.pop(request_id, None)
         if entry is not None:
             self._outstanding[entry.place] -= entry.service_ns
+            self._requests[entry.place] -= 1
+            self._uncached[entry.place] -= entry.uncached_tokens
             self._dequeue(request_id, entry)
             self.pending.remove(request_id)
 
@@ -117,6 +138,12 @@ class Ledger:
         """Return the requests in the queue of *worker*, in the order in which they would run."""
         return self.queues[self._place_of[worker]].ids
 
+    def load(self, worker: CpGroup) -> Load:
+        """Return what is placed at *worker* and not done."""
+        place = self._place_of[worker]
+        waiting = len(self.queues[place])
+        return Load(waiting, self._requests[place] - waiting, self._uncached[place])
+
     def outstanding(self) -> Sequence[Nanoseconds]:
         """Return q of each worker as the formula of sec. 5.3: full times of unfinished requests [ns].
 
@@ -137,14 +164,16 @@ class Ledger:
 
     def check(self) -> None:
         """Raise InvariantError unless totals and queues are those of the reservations."""
-        totals = [0] * len(self._outstanding)
-        queued: list[set[RequestId]] = [set() for _ in self.queues]
+        entries: list[dict[RequestId, Reservation]] = [{} for _ in self.queues]
         for request_id, entry in self._reserved.items():
-            totals[entry.place] += entry.service_ns
-            if entry.is_queued:
-                queued[entry.place].add(request_id)
+            entries[entry.place][request_id] = entry
+        totals = [sum(entry.service_ns for entry in here.values()) for here in entries]
         if totals != self._outstanding:
             raise InvariantError(f"reserved {self._outstanding} ns by worker, the entries say {totals}")
+        tokens = [sum(entry.uncached_tokens for entry in here.values()) for here in entries]
+        if tokens != self._uncached or list(map(len, entries)) != self._requests:
+            raise InvariantError(f"{self._requests} requests of {self._uncached} tokens, the entries differ")
+        queued = [{number for number, entry in here.items() if entry.is_queued} for here in entries]
         if any(set(mirror.ids) != ids for mirror, ids in zip(self.queues, queued, strict=True)):
             raise InvariantError(f"queued {[mirror.ids for mirror in self.queues]}, the entries say {queued}")
         if not self._reserved and len(self.pending):

@@ -49,7 +49,7 @@ class Placer:
         """Place by *policy* from now on; what was placed stays where it is."""
         published = policy if isinstance(policy, PaperPolicy | VertumnusPolicy) else PaperPolicy()
         self._policy = policy
-        self._costs = cost_rule(policy)
+        self._costs = cost_rule(policy, self._ledger)
         self._pricer = self._pricer_of(policy)
         self.counts_pending = isinstance(policy, VertumnusPolicy) and policy.pending_prefix
         """Whether it matters what placed requests will leave at their workers."""

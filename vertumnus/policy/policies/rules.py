@@ -1,8 +1,13 @@
 """From a policy's parameters to the cost that it charges."""
 
 from vertumnus.policy.config import PolicyConfig
+from vertumnus.policy.ledger import Ledger
 from vertumnus.policy.placement import CostRule
+from vertumnus.policy.policies.cache_first import CacheFirstPolicy, most_cached
+from vertumnus.policy.policies.dynamo_kv import DynamoKvCosts, DynamoKvPolicy
+from vertumnus.policy.policies.lmetric import LMetricCosts, LMetricPolicy
 from vertumnus.policy.policies.paper import PaperPolicy, PublishedCosts
+from vertumnus.policy.policies.sglang_cache_aware import SglangCacheAwareCosts, SglangCacheAwarePolicy
 from vertumnus.policy.policies.simple import (
     HomoPolicy,
     LeastLoadedPolicy,
@@ -13,10 +18,11 @@ from vertumnus.policy.policies.simple import (
 )
 from vertumnus.policy.policies.static import StaticCosts, StaticPolicy
 from vertumnus.policy.policies.vertumnus import ExternalityCosts, VertumnusPolicy
+from vertumnus.policy.policies.vllm_dp import VllmDpCosts, VllmDpPolicy
 
 
-def cost_rule(policy: PolicyConfig) -> CostRule:
-    """Return the costs that *policy* charges."""
+def cost_rule(policy: PolicyConfig, ledger: Ledger) -> CostRule:
+    """Return the costs that *policy* charges; *ledger* tells what is placed where."""
     match policy:
         case VertumnusPolicy():
             return ExternalityCosts(policy)
@@ -30,3 +36,13 @@ def cost_rule(policy: PolicyConfig) -> CostRule:
             return load
         case RoundRobinPolicy():
             return RoundRobinCosts()
+        case CacheFirstPolicy():
+            return most_cached
+        case LMetricPolicy():
+            return LMetricCosts(ledger)
+        case DynamoKvPolicy():
+            return DynamoKvCosts(policy, ledger)
+        case VllmDpPolicy():
+            return VllmDpCosts(ledger)
+        case SglangCacheAwarePolicy():
+            return SglangCacheAwareCosts(policy, ledger)
