@@ -118,9 +118,16 @@ def _profile(words: Sequence[str]) -> int:
     become("vertumnus_profiling", words)
 
 
+def _tune(words: Sequence[str]) -> int:
+    from vertumnus.commandline.applications import become
+
+    become("vertumnus_profiling.tune", words)
+
+
 VERBS: Mapping[str, Verb] = {
     "ls": _ls,
     "profile": _profile,
+    "tune": _tune,
     "report": _report,
     "sql": _sql,
     "runs": _runs,

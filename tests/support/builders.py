@@ -9,6 +9,7 @@ from vertumnus.policy.config import CacheConfig, PaperPolicy, PolicyConfig
 from vertumnus.policy.control_plane import ControlPlane
 from vertumnus.policy.placement import Decision
 from vertumnus.policy.reconfig.config import ControllerConfig
+from vertumnus.records.request_record import Ending, RequestRecord
 from vertumnus.workers.config import ClusterConfig, DecodeConfig
 
 BLOCK_TOKENS = 16
@@ -111,3 +112,17 @@ def shared_prefix_requests(lengths: list[tuple[int, int, int]], gap_ns: int = 5_
     for number, (family, blocks, extra) in enumerate(lengths):
         keys = tuple(family * 100 + depth for depth in range(blocks))
         yield Request(number, number * gap_ns, blocks * BLOCK_TOKENS + extra, 1 + number % 5, keys)
+
+
+def a_record(
+    request_id: int = 0,
+    status: Ending = "finished",
+    ttft_ns: int | None = 1_000_000,
+    input_tokens: int = 40,
+    slo_met: bool | None = None,
+) -> RequestRecord:
+    """A request as a run leaves it behind, with what metrics look at; the rest is unknown."""
+    known: dict[str, object] = dict.fromkeys(RequestRecord.__struct_fields__)
+    known |= {"request_id": request_id, "arrival_ns": request_id, "t_ns": request_id, "attempts": 1}
+    known |= {"placements": 1, "status": status, "ttft_ns": ttft_ns, "input_tokens": input_tokens}
+    return RequestRecord(**known | {"slo_met": slo_met})  # type: ignore[arg-type]

@@ -101,7 +101,10 @@ def test_an_earlier_hour_of_the_same_file_is_another_time(
     history = OtherTrace(path=f"{path.parent}/./day.jsonl", start_s=start_s, duration_s=duration_s)
     problems = list(history_problems(history, replayed(path, *run_window), 0, 0.15))
     assert [problem.startswith("initial.path: found") for problem in problems] == [True] * overlap
-    assert list(history_problems(history, replayed(tmp_path / "other.jsonl", *run_window), 0, 0.15)) == []
+    elsewhere = replayed(tmp_path / "other.jsonl", *run_window)
+    assert list(history_problems(history, elsewhere, 0, 0.15)) == []
+    mixed = structs.replace(elsewhere, mix=(str(path),))
+    assert len(list(history_problems(history, mixed, 0, 0.15))) == overlap
 
 
 def test_a_file_has_no_other_seed(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ def become(module: str, words: Sequence[str]) -> NoReturn:
 
     Raises ConfigError when *module* is not installed.
     """
-    if find_spec(module) is None:
+    if find_spec(module.partition(".")[0]) is None:
         raise ConfigError(f"{module}: not installed beside vertumnus; pip install 'vertumnus[live]'")
     sys.stdout.flush()
     sys.stderr.flush()

@@ -30,6 +30,7 @@ flags: -m, --multirun   sweep over every key given as a,b,c; jobs that have a VA
 
 verbs: ls [GROUP]       experiments, workloads, models, clusters, policies, ... with their purpose
        profile [key=value ...]  measure prefill times here and keep them for runs; --help says more
+       tune [key=value ...]  calibrate thresholds and weights on simulated slices; --help says more
        report, sql, runs  results; vertumnus VERB --help says more
        console [RUN]    watch a live run, or replay one that has ended
        audit, salvage  replay a run's log and check its books; make the tables of a killed run

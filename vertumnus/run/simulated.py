@@ -10,6 +10,7 @@ from vertumnus.config import RunConfig
 from vertumnus.domain.errors import ConfigError
 from vertumnus.domain.profile import ModelProfile
 from vertumnus.domain.request import Request
+from vertumnus.domain.units import Tokens
 from vertumnus.run.asked import Asked
 from vertumnus.run.capacity import pool_rate
 from vertumnus.run.initial import settled
@@ -33,17 +34,10 @@ def simulate(config: RunConfig, backend: SimConfig, asked: Asked, console: Conso
     config = settled(config, console)
     stream = load_stream(config)
     requests = simulated_requests(config, profile, stream)
-    durations = Durations(
-        profile,
-        config.seed,
-        backend.noise_sigma,
-        switch_s=backend.switch_s,
-        link=config.cluster.link,
-        block_tokens=stream.block_tokens,
-    )
+    engine = virtual_engine(config, backend, profile, stream.block_tokens)
     session = Session(config, asked, profile, stream, requests)
     with rare_collections():
-        return _serve(session, SimEngine(durations), backend, console)
+        return _serve(session, engine, backend, console)
 
 
 def _serve(session: Session, engine: SimEngine, backend: SimConfig, console: Console) -> Recorded:
@@ -51,6 +45,21 @@ def _serve(session: Session, engine: SimEngine, backend: SimConfig, console: Con
         return serve_recorded(session, engine, console)
     paced = PacedEngine(engine, backend.speed or 1.0)
     return serve_recorded(session, paced, console, start_clock=paced.pace.start)
+
+
+def virtual_engine(
+    config: RunConfig, backend: SimConfig, profile: ModelProfile, block_tokens: Tokens
+) -> SimEngine:
+    """Return the engine of a run of *config* in virtual time."""
+    durations = Durations(
+        profile,
+        config.seed,
+        backend.noise_sigma,
+        switch_s=backend.switch_s,
+        link=config.cluster.link,
+        block_tokens=block_tokens,
+    )
+    return SimEngine(durations)
 
 
 def required_profile(config: RunConfig) -> ModelProfile:

@@ -145,6 +145,7 @@ def _other(history: OtherTrace, workload: WorkloadConfig) -> WorkloadConfig:
     return structs.replace(
         workload,
         path=history.path,
+        mix=(),
         start_s=history.start_s,
         duration_s=history.duration_s,
         requests=None,
@@ -171,7 +172,8 @@ def _in_sample(found: str, allowed: str) -> str:
 
 
 def _overlaps(history: OtherTrace, workload: WorkloadConfig) -> bool:
-    if workload.path is None or Path(history.path).resolve() != Path(workload.path).resolve():
+    replayed = [] if workload.path is None else [workload.path, *workload.mix]
+    if Path(history.path).resolve() not in [Path(path).resolve() for path in replayed]:
         return False
     slice_end, run_end = (
         _end(history.start_s, history.duration_s),

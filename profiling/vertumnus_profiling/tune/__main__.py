@@ -1,0 +1,44 @@
+"""``python -m vertumnus_profiling.tune``, which ``vertumnus tune`` becomes."""
+
+import sys
+from collections.abc import Sequence
+from importlib.util import find_spec
+
+from rich.console import Console
+
+from vertumnus.commandline.exit_codes import BAD_INPUT, FAILED, INTERRUPTED, OK
+from vertumnus.commandline.messages import report_problems
+from vertumnus.domain.errors import ConfigError, VertumnusError
+from vertumnus.run.interrupts import one_interrupt
+from vertumnus_profiling.tune.options import read_options
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Tune what *argv* (sys.argv without the program) asks for and return the exit code."""
+    words = sys.argv[1:] if argv is None else argv
+    try:
+        with one_interrupt():
+            return _tune(words)
+    except ConfigError as error:
+        report_problems(error.problems)
+        return BAD_INPUT
+    except VertumnusError as error:
+        report_problems([str(error)])
+        return FAILED
+    except KeyboardInterrupt:
+        print("interrupted; what was tried is kept, start again to continue", file=sys.stderr)
+        return INTERRUPTED
+
+
+def _tune(words: Sequence[str]) -> int:
+    options = read_options(words)
+    if find_spec("scipy") is None:
+        raise ConfigError("scipy: not installed, the search needs it; pip install 'vertumnus[live]'")
+    from vertumnus_profiling.tune.program import tune  # imports scipy
+
+    tune(options, Console(stderr=True))
+    return OK
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,104 @@
+"""Simulated runs of a search, on as many processes as there are cores; the numbers do not depend on them."""
+
+import multiprocessing
+import signal
+from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
+from functools import lru_cache
+from types import TracebackType
+from typing import Any, NamedTuple
+
+import msgspec
+
+from vertumnus.config import RunConfig, to_run_config
+from vertumnus.domain.errors import VertumnusError
+from vertumnus.run.stream import Stream, load_stream
+from vertumnus.run.trial import served
+from vertumnus_profiling.tune.objectives import Requests
+
+
+class Asked(NamedTuple):
+    """One run: a name that the asker knows it by, and the plain tree of its config."""
+
+    name: tuple[int, int]
+    tree: Mapping[str, Any]
+
+
+class Runners:
+    """Runs configs side by side."""
+
+    def __init__(self, workers: int) -> None:
+        """Run on *workers* processes; with one, in this process."""
+        self._workers = workers
+        self._pool: ProcessPoolExecutor | None = None
+
+    def __enter__(self) -> "Runners":
+        if self._workers > 1:
+            # spawned: a fork would copy whatever threads and locks this process has
+            context = multiprocessing.get_context("spawn")
+            self._others = multiprocessing.active_children()
+            self._pool = ProcessPoolExecutor(self._workers, context, initializer=_leave_interrupts_to_parent)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._pool is None:
+            return
+        own = [child for child in multiprocessing.active_children() if child not in self._others]
+        self._pool.shutdown(wait=error is None, cancel_futures=True)
+        if error is not None:  # nobody waits for what is still running
+            for process in own:
+                process.terminate()
+                process.join()
+
+    def run(self, asked: Iterable[Asked]) -> Iterator[tuple[tuple[int, int], Requests]]:
+        """Yield the measured requests of each run, in whatever order they end.
+
+        Raises VertumnusError when a process died.
+        """
+        if self._pool is None:
+            yield from ((each.name, measured(each.tree)) for each in asked)
+            return
+        futures: dict[Future[Requests], tuple[int, int]] = {
+            self._pool.submit(measured, each.tree): each.name for each in asked
+        }
+        try:
+            for future in as_completed(futures):
+                yield futures[future], future.result()
+        except BrokenProcessPool as error:
+            raise VertumnusError(
+                "a process that ran trials was killed (by the memory limit?); "
+                "start again to continue, with fewer --workers"
+            ) from error
+
+
+def measured(tree: Mapping[str, Any]) -> Requests:
+    """Simulate the config of *tree* and return its measured requests."""
+    config = to_run_config(tree)
+    records = served(config, _stream(_Workload(config)))
+    return Requests.of(records, config.records.warmup_requests(len(records)))
+
+
+class _Workload:
+    """A config by what its workload depends on, as the key of a cache."""
+
+    def __init__(self, config: RunConfig) -> None:
+        self.config = config
+        self._key = config.seed, msgspec.json.encode(config.workload)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Workload) and other._key == self._key
+
+    def __hash__(self) -> int:
+        return hash(self._key)
+
+
+@lru_cache(maxsize=4)
+def _stream(workload: _Workload) -> Stream:
+    return load_stream(workload.config)
+
+
+def _leave_interrupts_to_parent() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -1,0 +1,45 @@
+"""A simulated run that leaves nothing on the disk: for programs that compare many of them."""
+
+from io import StringIO
+
+from rich.console import Console
+
+from vertumnus.config import RunConfig
+from vertumnus.domain.errors import ConfigError
+from vertumnus.records.request_record import RequestRecord
+from vertumnus.records.timeline import Timeline
+from vertumnus.run.initial import settled
+from vertumnus.run.pool import build_pool
+from vertumnus.run.session import schedule_script
+from vertumnus.run.simulated import rare_collections, required_profile, simulated_requests, virtual_engine
+from vertumnus.run.stream import Stream, load_stream
+from vertumnus.serving.loop import Loop
+from vertumnus.sim.config import SimConfig
+
+
+def served(config: RunConfig, stream: Stream | None = None) -> list[RequestRecord]:
+    """Run *config* in virtual time and return its requests, in order of arrival.
+
+    They are those of a recorded run, whatever ``records`` and ``backend.clock`` say. *stream*, if given,
+    stands for the workload. Raises ConfigError as a run does.
+    """
+    backend = config.backend
+    if not isinstance(backend, SimConfig):
+        raise ConfigError("backend: found live, but a trial is simulated; use backend=sim")
+    profile = required_profile(config)
+    config = settled(config, Console(file=StringIO()))
+    stream = stream or load_stream(config)
+    requests = simulated_requests(config, profile, stream)
+    engine = virtual_engine(config, backend, profile, stream.block_tokens)
+    pool = build_pool(config, profile, stream.block_tokens)
+    timeline = Timeline(stream.block_tokens, live=False)
+
+    def record(_source: int, body: object) -> None:
+        handle = timeline.handlers.get(type(body))
+        if handle is not None:
+            handle(body)
+
+    schedule_script(config.controller, engine)
+    with rare_collections():
+        Loop(engine, pool.fleet, pool.control, record).serve(iter(requests))
+    return sorted(timeline.records, key=lambda record: record.request_id)
