@@ -7,6 +7,7 @@ phase. A generator's trace that is used up is followed by that of the next seed,
 
 from collections import deque
 from collections.abc import Iterator, Sequence
+from heapq import merge
 
 from msgspec import Struct
 
@@ -63,18 +64,28 @@ class _Source:
     """Rows of the tool-agent generator, the next one of a wanted kind at a time."""
 
     def __init__(self, seed: int) -> None:
-        self._rows = _endless(seed)
-        self._passed: dict[bool, deque[TraceRow]] = {True: deque(), False: deque()}
+        self._rows = enumerate(_endless(seed))
+        self._passed: dict[bool, deque[tuple[int, TraceRow]]] = {True: deque(), False: deque()}
+        self._bound: Tokens | None = None
+        """What the rows passed over were last sorted by."""
 
     def take(self, is_long: bool | None, long_tokens: Tokens) -> TraceRow:
         """Return the next row that is long, or is not, or the next one of either kind."""
         if is_long is None:
-            return next(self._rows)
+            return next(self._rows)[1]
+        if long_tokens != self._bound:
+            self._sort_by(long_tokens)
         waiting = self._passed[is_long]
         while not waiting:
-            row = next(self._rows)
-            self._passed[row.input_tokens >= long_tokens].append(row)
-        return waiting.popleft()
+            place, row = next(self._rows)
+            self._passed[row.input_tokens >= long_tokens].append((place, row))
+        return waiting.popleft()[1]
+
+    def _sort_by(self, long_tokens: Tokens) -> None:
+        passed = merge(*self._passed.values())  # by their place in the trace, of which there is one each
+        self._passed, self._bound = {True: deque(), False: deque()}, long_tokens
+        for place, row in passed:
+            self._passed[row.input_tokens >= long_tokens].append((place, row))
 
 
 def _endless(seed: int) -> Iterator[TraceRow]:
