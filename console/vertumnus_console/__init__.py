@@ -1,1 +1,1 @@
-"""The operator's console: a run's log, replayed into what the pool was at any instant. Read-only."""
+"""The operator's console: a run's log replayed into what the pool is, and keys that change it."""

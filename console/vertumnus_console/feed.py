@@ -1,11 +1,13 @@
-"""The thread that replays, so that the screen never waits for it."""
+"""The thread that replays and acts, so that the screen never waits for either."""
 
 from collections.abc import Callable
+from concurrent.futures import Future
 from queue import Empty, SimpleQueue
 from threading import Thread
 from time import monotonic
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
+from vertumnus_console.desk import Desk, DeskState, Wish
 from vertumnus_console.player import Player, Snapshot
 
 INTERVAL_S = 0.2
@@ -14,22 +16,49 @@ INTERVAL_S = 0.2
 Ask: TypeAlias = Callable[[Player], object]
 """What the operator wants of the player."""
 
+_T = TypeVar("_T")
+
 
 class Feed(Thread):
-    """Owns the player; the screen asks and looks at the newest snapshot."""
+    """Owns player and desk; the screen asks and looks at the newest snapshot."""
 
-    def __init__(self, player: Player) -> None:
+    def __init__(self, player: Player, desk: Desk) -> None:
         super().__init__(name="feed", daemon=True)
         self.latest: Snapshot | None = None
         """Replaced whole; what was not looked at in time is never drawn."""
         self.failure: str | None = None
         """Why the replay ended early; the last snapshot stays."""
+        self.desk: DeskState = desk.state
+        """Replaced whole, like the snapshot."""
         self._player = player
+        self._desk = desk
         self._asks: SimpleQueue[Ask | None] = SimpleQueue()
 
     def ask(self, what: Ask) -> None:
         """Have *what* done with the player; returns at once."""
         self._asks.put(what)
+
+    def answer(self, what: Callable[[Player], _T]) -> "Future[_T]":
+        """Return the future result of *what*, asked of the player between two events."""
+        future: Future[_T] = Future()
+
+        def settle(player: Player) -> None:
+            try:
+                future.set_result(what(player))
+            except Exception as error:  # the asker tells it
+                future.set_exception(error)
+
+        self._asks.put(settle)
+        return future
+
+    def act(self, wish: Wish) -> None:
+        """Ask the run for *wish*; returns at once."""
+        self._asks.put(lambda _player: self._desk.act(wish))
+
+    def refusals(self) -> list[str]:
+        """Take out what was refused without a place in the log."""
+        told, self._desk.refusals = self._desk.refusals, []
+        return told
 
     def stop(self) -> None:
         """End the thread and wait for it."""
@@ -44,6 +73,7 @@ class Feed(Thread):
             self.failure = f"{type(error).__name__}: {error}"
         finally:
             self._player.close()
+            self._desk.close()
 
     def _follow(self) -> None:
         next_look = 0.0
@@ -51,6 +81,8 @@ class Feed(Thread):
             has_more = self._player.turn(monotonic())
             if not has_more or monotonic() >= next_look:
                 next_look = monotonic() + INTERVAL_S
+                self._desk.turn(self._player.is_live, monotonic())
+                self.desk = self._desk.state
                 self.latest = self._player.snapshot()
             if not self._obey(0.0 if has_more else None if self._player.is_at_rest else INTERVAL_S):
                 return

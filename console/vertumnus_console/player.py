@@ -1,17 +1,37 @@
 """Where in a run the console stands: at its end, which may move, at an instant, or playing."""
 
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 from vertumnus.domain.units import SECOND, Nanoseconds
 from vertumnus.records.log import is_locked
 from vertumnus.records.run_dir import RunDir
 from vertumnus_console.replay import Replay
-from vertumnus_console.view import ClusterView
+from vertumnus_console.view import ClusterView, view_of
 
 EVENTS_A_TURN = 500
 """About 20 ms of replay: how long a key may wait."""
 SEEK_STEPS = 20
 """Steps of a seek from the start to the latest instant read."""
+
+
+class Look(NamedTuple):
+    """What a screen wants to see of a replay beyond the view."""
+
+    name: str
+    make: Callable[[Replay, Nanoseconds], object]
+    every: int = 1
+    """Snapshots between two of it, for what is costly to make."""
+
+
+class Looked(NamedTuple):
+    """A look taken."""
+
+    name: str
+    content: Any
+    """Immutable; the screen that asked for it knows its type."""
+    age: int
+    """Snapshots since it was made."""
 
 
 class Snapshot(NamedTuple):
@@ -22,6 +42,8 @@ class Snapshot(NamedTuple):
     """The run's last instant, as far as its log went when last looked; None until it was read that far."""
     is_live: bool
     """Whether the run still writes its log."""
+    speed: float
+    """Of playing: the run's seconds a second."""
     follows: bool
     """Whether what is shown is the run's end, as far as it is read."""
     is_playing: bool
@@ -31,6 +53,8 @@ class Snapshot(NamedTuple):
     """Share of the way to an instant that is sought; None when it is the end, which is not known."""
     status: str
     """How the run ended: the words of its last file, or "killed" without one; "" while it is live."""
+    looked: Looked | None
+    """What the screen in front shows beyond the view."""
 
 
 class _Playing(NamedTuple):
@@ -48,17 +72,21 @@ class Player:
         """
         self._run = run
         self._speed = speed
-        self._replay = Replay(run.log)
-        self.header = self._replay.header
+        self.replay = Replay(run.log)
+        self.header = self.replay.header
         self._target: Nanoseconds | None = None
         """Show the run just before this; None for its end."""
         self._playing: _Playing | None = None
+        self._was_followed = False
+        """Whether the pause that holds is that of a live run's end."""
         self._end: Nanoseconds = 0
         """Latest instant read."""
         self._knows_end = False
         self._is_live = is_locked(run.log)
         self._is_seeking = True
         self._shown: ClusterView | None = None
+        self._look: Look | None = None
+        self._looked: Looked | None = None
 
     def seek(self, steps: int) -> None:
         """Go *steps* seek steps on, or back when negative; past the end is the end."""
@@ -75,18 +103,43 @@ class Player:
         self._go(None)
 
     def toggle(self, wall_s: float) -> None:
-        """Pause, or play on; the end of a run that is over plays from the start.
+        """Pause, or play on: a live run that was followed is followed again, one that is over plays.
 
-        *wall_s* is the clock's time now.
+        The end of a run that is over plays from the start. *wall_s* is the clock's time now. A pause holds
+        nothing up: the run writes its log whoever reads it, and what came meanwhile is caught up with.
         """
         if self._playing is not None:
             self._playing = None
         elif self._target is None and self._is_live:
             self._go(self._end + 1)  # the last event that is shown stays shown
+            self._was_followed = True
+        elif self._was_followed:
+            self.go_to_end()
         else:
             at = self._target or 0
             self._go(at)
             self._playing = _Playing(wall_s, at)
+
+    def set_speed(self, speed: float, wall_s: float) -> None:
+        """Play at *speed* seconds of the run a second from now on."""
+        if self._playing is not None:
+            self._playing = _Playing(wall_s, self._target or 0)
+        self._speed = speed
+
+    @property
+    def speed(self) -> float:
+        """The run's seconds per second of playing."""
+        return self._speed
+
+    @property
+    def run(self) -> RunDir:
+        """The run that is played."""
+        return self._run
+
+    @property
+    def is_live(self) -> bool:
+        """Whether the run still writes its log, as far as `turn` saw."""
+        return self._is_live
 
     @property
     def is_at_rest(self) -> bool:
@@ -100,12 +153,11 @@ class Player:
         if self._playing is not None:
             past_s = wall_s - self._playing.since_wall_s
             self._target = self._playing.from_ns + round(past_s * self._speed * SECOND)
-        if self._is_behind_us():
-            self._replay.close()
-            self._replay = Replay(self._run.log)
-        self._is_seeking = self._replay.advance(self._target, EVENTS_A_TURN)
-        self._end = max(self._end, self._replay.now_ns or 0)
-        if not self._is_seeking and self._replay.is_at_end:
+        if self._target is not None and self._is_behind_us():
+            self.replay.go_before(self._target)
+        self._is_seeking = self.replay.advance(self._target, EVENTS_A_TURN)
+        self._end = max(self._end, self.replay.now_ns or 0)
+        if not self._is_seeking and self.replay.is_at_end:
             self._knows_end = True
             if self._playing is not None:
                 self.go_to_end()
@@ -113,33 +165,50 @@ class Player:
 
     def snapshot(self) -> Snapshot:
         """Return what there is to draw; on the way back to an instant, what was shown before."""
-        at = self._replay.now_ns or 0
+        at = self.replay.now_ns or 0
         if self._target is not None and not self._is_seeking:
             at = self._target
         if self._shown is None or not self._is_seeking or at > self._shown.now_ns:
-            self._shown = self._replay.view(at)
+            self._shown = view_of(self.replay.pool, self.replay.folds, self.header.block_tokens, at)
+            self._looked = self._look_closely(at)
         return Snapshot(
             view=self._shown,
             end_ns=self._end if self._knows_end else None,
             is_live=self._is_live,
+            speed=self._speed,
             follows=self._target is None,
             is_playing=self._playing is not None,
             is_seeking=self._is_seeking,
-            progress=(self._replay.now_ns or 0) / self._target if self._target else None,
+            progress=(self.replay.now_ns or 0) / self._target if self._target else None,
             status="" if self._is_live else self._status(),
+            looked=self._looked,
         )
+
+    def look(self, look: Look | None) -> None:
+        """Have *look* in every snapshot from now on."""
+        self._look = look
+        self._shown = self._looked = None
 
     def close(self) -> None:
         """Close the log."""
-        self._replay.close()
+        self.replay.close()
+
+    def _look_closely(self, at: Nanoseconds) -> Looked | None:
+        look, last = self._look, self._looked
+        if look is None:
+            return None
+        if last is not None and last.age + 1 < look.every:
+            return last._replace(age=last.age + 1)
+        return Looked(look.name, look.make(self.replay, at), 0)
 
     def _go(self, target: Nanoseconds | None) -> None:
+        self._was_followed = False
         self._target = target
         self._playing = None
         self._is_seeking = True
 
     def _is_behind_us(self) -> bool:
-        now = self._replay.now_ns
+        now = self.replay.now_ns
         return self._target is not None and now is not None and now >= self._target
 
     def _status(self) -> str:

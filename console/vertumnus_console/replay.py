@@ -1,20 +1,34 @@
-"""A run's log through a fresh pool, stopped at any instant (one way: back is a new replay)."""
+"""A run's log through a fresh pool, stopped at any instant; back goes by kept states (`keyframes`)."""
 
 from collections import deque
 from pathlib import Path
-from typing import TypeAlias, cast
+from typing import NamedTuple, TypeAlias, cast
 
 from vertumnus.domain.codec import INPUT
 from vertumnus.domain.facts import InputFact
 from vertumnus.domain.jobs import AnyOutcome
 from vertumnus.domain.units import Nanoseconds
 from vertumnus.records.log import GrowingLog
-from vertumnus.run.pool import pool_of
+from vertumnus.run.pool import Pool, pool_of
+from vertumnus.serving.loop import Loop
 from vertumnus.serving.replay import redo
-from vertumnus_console.totals import Totals
-from vertumnus_console.view import ClusterView, view_of
+from vertumnus_console.folds import Folds
+from vertumnus_console.keyframes import Keyframes
 
 Input: TypeAlias = InputFact | AnyOutcome
+
+
+class _State(NamedTuple):
+    """All that a replay is between two events; one graph of objects, copied as one."""
+
+    pool: Pool
+    folds: Folds
+    loop: Loop
+    ahead: deque[Input]
+    place: int
+    """In the log, of what is not read yet."""
+    now_ns: Nanoseconds | None
+    events: int
 
 
 class Replay:
@@ -28,12 +42,11 @@ class Replay:
         """Stand before the first event of *log*; raises ConfigError when it cannot be replayed."""
         self._log = GrowingLog(log)
         self.header = self._log.header
-        self._pool = pool_of(self.header)
-        self._totals = Totals(self.header.block_tokens, live=self.header.backend == "live")
-        self._loop = redo(self._pool.fleet, self._pool.control, self._totals.tell)
-        self._ahead: deque[Input] = deque()
+        self._start = self._log.place
+        self._keyframes = Keyframes()
         self.now_ns: Nanoseconds | None = None
         """Instant of the last event taken; None before the first."""
+        self._begin()
 
     def advance(self, until_ns: Nanoseconds | None, events: int) -> bool:
         """Take at most *events* events, of those before *until_ns* if it is given.
@@ -46,21 +59,46 @@ class Replay:
                 return False
             self._ahead.popleft()
             self.now_ns = event.at
+            self._events += 1
             self._loop.take(event)
+        if self._keyframes.is_due(self._events):
+            self._keyframes.keep(self.now_ns or 0, self._events, self._state())
         return True
+
+    def go_before(self, at: Nanoseconds) -> None:
+        """Go back to a place before instant *at*, as near to it as a kept state or the start is."""
+        state = self._keyframes.before(at)
+        if state is None:
+            self._begin()
+        else:
+            self._restore(state)
 
     @property
     def is_at_end(self) -> bool:
         """Whether every event that the log has was taken."""
         return self._next() is None
 
-    def view(self, now: Nanoseconds) -> ClusterView:
-        """Return what the run looked like at *now*, which is not before `now_ns`."""
-        return view_of(self._pool, self._totals, self.header.block_tokens, now)
-
     def close(self) -> None:
         """Close the log."""
         self._log.close()
+
+    def _begin(self) -> None:
+        pool, folds = pool_of(self.header), Folds(self.header)
+        loop = redo(pool.fleet, pool.control, folds.tell)
+        self._restore(_State(pool, folds, loop, deque(), self._start, None, 0))
+
+    def _state(self) -> _State:
+        return _State(
+            self.pool, self.folds, self._loop, self._ahead, self._log.place, self.now_ns, self._events
+        )
+
+    def _restore(self, state: _State) -> None:
+        self.pool, self.folds, self._loop = state.pool, state.folds, state.loop
+        self._ahead = state.ahead
+        self._events = state.events
+        self.now_ns = state.now_ns
+        self._log.go_to(state.place)
+        self.pool.control.watch(self.folds.observe)
 
     def _next(self) -> Input | None:
         while not self._ahead:

@@ -5,24 +5,29 @@ All requests count, the warm-up too: the console shows what happens, the report 
 
 from bisect import bisect_left, insort
 from collections import Counter
-from heapq import merge
+from typing import NamedTuple
 
 from msgspec import Struct, field
 
 from vertumnus.domain.cluster import CpGroup
-from vertumnus.domain.codec import Body
 from vertumnus.domain.facts import RequestArrived, RequestEnded
-from vertumnus.domain.units import SECOND, Nanoseconds, Tokens
-from vertumnus.records.faults import Fault, FaultList
-from vertumnus.records.folds import joined
+from vertumnus.domain.units import SECOND, Nanoseconds, RequestId, Tokens
 from vertumnus.records.metrics import percentile_s
 from vertumnus.records.request_record import Ending, RequestRecord
 from vertumnus.records.timeline import Handlers, Timeline
+from vertumnus_console.series import Series
 
 RECENT_NS: Nanoseconds = 60 * SECOND
 """Width of the window that "recent" means."""
-EVENTS = 200
-"""Newest events that a look returns."""
+
+
+class Unserved(NamedTuple):
+    """A request that got no answer."""
+
+    t_ns: Nanoseconds
+    request_id: RequestId
+    status: Ending
+    reason: str | None
 
 
 class Service(Struct, frozen=True):
@@ -44,20 +49,16 @@ class Totals:
         self.ended: Counter[Ending] = Counter()
         """Requests by how they ended."""
         self._timeline = Timeline(block_tokens, live=live)
-        self._faults = FaultList()
         self._arrivals: list[Nanoseconds] = []
-        self._unserved: list[Fault] = []
+        self.unserved: list[Unserved] = []
+        """Requests that failed or were rejected, in order."""
+        self.series = Series()
         self._whole = _Tally()
         self._hits: dict[CpGroup, _Hits] = {}
         self._folded = 0
         own: Handlers = {RequestArrived: self._arrived, RequestEnded: self._ended}  # after the timeline
-        self._handlers = joined(self._timeline.handlers, self._faults.handlers, own)
-
-    def tell(self, source: int, body: Body) -> None:
-        """Take one record."""
-        del source
-        for handler in self._handlers.get(type(body), ()):
-            handler(body)
+        self.tables: tuple[Handlers, ...] = (self._timeline.handlers, own)
+        """Handlers of records, to be called in this order."""
 
     @property
     def arrived(self) -> int:
@@ -80,18 +81,13 @@ class Totals:
         """Return what all requests that ended so far got."""
         return self._whole.service()
 
-    def recent(self, now: Nanoseconds) -> Service:
-        """Return what the requests that ended in the last minute before *now* got."""
+    def recent(self, now: Nanoseconds, span: Nanoseconds = RECENT_NS) -> Service:
+        """Return what the requests that ended in the last *span* before *now* got."""
         records = self._timeline.records
         tally = _Tally()
-        for record in records[bisect_left(records, now - RECENT_NS, key=lambda record: record.t_ns) :]:
+        for record in records[bisect_left(records, now - span, key=lambda record: record.t_ns) :]:
             tally.add(record)
         return tally.service()
-
-    def events(self) -> tuple[Fault, ...]:
-        """Return the newest faults and refusals, newest first."""
-        newest = self._faults.faults[-EVENTS:], self._unserved[-EVENTS:]
-        return tuple(reversed(list(merge(*newest, key=lambda event: event.t_ns))[-EVENTS:]))
 
     def _arrived(self, fact: RequestArrived) -> None:
         self._arrivals.append(fact.at)
@@ -105,8 +101,9 @@ class Totals:
         self.ended[record.status] += 1
         self._whole.add(record)
         if record.status in ("failed", "rejected"):
-            who = f"request {record.request_id}"
-            self._unserved.append(Fault(record.t_ns, record.status, who, record.reason))
+            self.unserved.append(Unserved(record.t_ns, record.request_id, record.status, record.reason))
+        if record.status == "finished" and record.ttft_ns is not None:
+            self.series.add(record.t_ns, record.ttft_ns)
         if record.worker is not None and record.oracle_cached_tokens is not None:
             self._hits.setdefault(record.worker, _Hits()).add(record)
 

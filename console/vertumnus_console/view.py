@@ -5,14 +5,26 @@ from typing import Literal, NamedTuple, TypeAlias
 from msgspec import Struct
 
 from vertumnus.domain.cluster import Composition, CpGroup
-from vertumnus.domain.units import Blocks, Epoch, Nanoseconds, RequestId, Tokens
-from vertumnus.records.faults import Fault
+from vertumnus.domain.move import Move
+from vertumnus.domain.units import SECOND, Blocks, Epoch, Nanoseconds, RequestId, Tokens
+from vertumnus.policy.reconfig.mode import Mode
+from vertumnus.policy.reconfig.transition import Stage, Transition
+from vertumnus.policy.tuning import Value
 from vertumnus.run.pool import Pool
 from vertumnus.workers.worker import Occupancy, Worker
+from vertumnus_console.acts import Act
+from vertumnus_console.events import Event, events_of
+from vertumnus_console.folds import Folds
 from vertumnus_console.totals import Service, Totals
 
-State: TypeAlias = Literal["idle", "prefill", "waiting", "stalled", "lost"]
-"""Of a worker; waiting: for blocks that hand-offs hold; lost: out of service."""
+State: TypeAlias = Literal["idle", "prefill", "waiting", "stalled", "draining", "drained", "forming", "lost"]
+"""Of a worker; waiting: for blocks that hand-offs hold, or a copy; draining: finishing what it has, for a
+transition or an operator; drained: nothing is left; forming: adopting an epoch; lost: out of service."""
+
+NOW_NS: Nanoseconds = 10 * SECOND
+"""Width of the window that "now" means."""
+ACTS = 50
+"""Newest actions that a view has."""
 
 
 class Running(NamedTuple):
@@ -40,6 +52,26 @@ class WorkerView(Struct, frozen=True):
     """Capacity."""
     hit_rate: float | None
     """Of the requests that have ended; None while there are none."""
+    held_by: str | None = None
+    """The operator who drained it."""
+
+
+class MoveView(NamedTuple):
+    """A change of composition under way."""
+
+    move: Move
+    stage: Stage
+    undrained: tuple[CpGroup, ...]
+    unadopted: int
+    """Ranks that have not acknowledged the new geometry."""
+    ranks: int
+
+    @property
+    def progress(self) -> float:
+        """How much of it is over, 0..1: half for the drain, half for the switch."""
+        drained = 1.0 - len(self.undrained) / len(self.move.sources)
+        adopted = 1.0 - self.unadopted / self.ranks
+        return 0.5 * drained + (0.5 * adopted if self.stage is Stage.ADOPT else 0.0)
 
 
 class Counts(Struct, frozen=True):
@@ -67,33 +99,71 @@ class ClusterView(Struct, frozen=True):
     counts: Counts
     arrival_rate: float | None
     """Of the last minute [req/s]."""
+    just_now: Service
+    """Of the requests that ended in the last ten seconds."""
     recent: Service
     """Of the requests that ended in the last minute."""
     whole: Service
     """Of all that ended so far."""
-    events: tuple[Fault, ...]
+    ttft_p50: tuple[float | None, ...]
+    """By slice of `series.SLICE_NS`, oldest first [s]."""
+    ttft_p90: tuple[float | None, ...]
+    mode: Mode
+    """Who moves the composition."""
+    moves: tuple[MoveView, ...]
+    speed: float | None
+    """Virtual seconds a second of a paced run; None for another."""
+    settings: tuple[tuple[str, Value], ...]
+    """What an operator can tune, by name."""
+    acts: tuple[Act, ...]
+    """The newest that operators did, oldest first."""
+    events: tuple[Event, ...]
     """Newest first."""
 
 
-def view_of(pool: Pool, totals: Totals, block_tokens: Tokens, now: Nanoseconds) -> ClusterView:
+def view_of(pool: Pool, folds: Folds, block_tokens: Tokens, now: Nanoseconds) -> ClusterView:
     """Return the view of *pool*, which stands between two events, at *now*."""
-    queue_of = dict(zip(pool.control.pool.groups, pool.control.ledger.remaining(now), strict=True))
+    totals, control = folds.totals, pool.control
+    queue_of = dict(zip(control.pool.groups, control.ledger.remaining(now), strict=True))
     workers = sorted(pool.fleet.workers.values(), key=lambda worker: worker.group)
+    held = {group: state.held_by for group, state in control.pool.workers.items()}
     return ClusterView(
         now_ns=now,
         composition=Composition(tuple(worker.group for worker in workers if worker.in_service)),
         workers=tuple(
-            _worker(worker, queue_of.get(worker.group, 0), totals, block_tokens) for worker in workers
+            _worker(worker, queue_of.get(worker.group, 0), held.get(worker.group), totals, block_tokens)
+            for worker in workers
         ),
         counts=_counts(pool, totals),
         arrival_rate=totals.arrival_rate(now),
+        just_now=totals.recent(now, NOW_NS),
         recent=totals.recent(now),
         whole=totals.whole(),
-        events=totals.events(),
+        ttft_p50=totals.series.percentile(now, 50),
+        ttft_p90=totals.series.percentile(now, 90),
+        mode=control.mode(now),
+        moves=tuple(map(_move, control.transitions)),
+        speed=folds.acts.speed,
+        settings=tuple(control.operators.settings().items()),
+        acts=tuple(folds.acts.acts[-ACTS:]),
+        events=events_of(folds),
     )
 
 
-def _worker(worker: Worker, queue_ns: Nanoseconds, totals: Totals, block_tokens: Tokens) -> WorkerView:
+def _move(transition: Transition) -> MoveView:
+    ranks = sum(group.degree for group in transition.move.sources)
+    return MoveView(
+        transition.move,
+        transition.stage,
+        tuple(sorted(transition.undrained)),
+        len(transition.unadopted),
+        ranks,
+    )
+
+
+def _worker(
+    worker: Worker, queue_ns: Nanoseconds, held_by: str | None, totals: Totals, block_tokens: Tokens
+) -> WorkerView:
     return WorkerView(
         group=worker.group,
         epoch=worker.epoch,
@@ -104,6 +174,7 @@ def _worker(worker: Worker, queue_ns: Nanoseconds, totals: Totals, block_tokens:
         blocks_used=worker.cache.used,
         blocks=worker.cache.capacity,
         hit_rate=totals.hit_rate(worker.group),
+        held_by=held_by,
     )
 
 
@@ -115,6 +186,10 @@ def _running(occupancy: Occupancy, block_tokens: Tokens) -> Running:
 def _state(worker: Worker) -> State:
     if not worker.in_service:
         return "lost"
+    if worker.state == "forming":
+        return "forming"
+    if worker.state == "draining":
+        return "drained" if worker.is_told_drained else "draining"
     if worker.step is not None:
         return "prefill"
     if worker.stalled:

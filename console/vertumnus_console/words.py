@@ -1,5 +1,7 @@
 """Numbers as the screen writes them; what is undefined is a dash."""
 
+from collections.abc import Sequence
+
 from vertumnus.domain.units import Nanoseconds, to_seconds
 
 UNDEFINED = "–"
@@ -37,6 +39,34 @@ def brief(number: int) -> str:
         return str(number)
     scaled, letter = (number / 1e3, "k") if number < 999_500 else (number / 1e6, "M")
     return f"{scaled:.1f}{letter}" if scaled < 99.95 else f"{scaled:.0f}{letter}"
+
+
+def byte_size(size: float) -> str:
+    """Return bytes in binary units: 512 B, 1.5 MiB, 20 GiB."""
+    unit = "B"
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if size < 1023.5 or unit == "GiB":
+            break
+        size /= 1024
+    return f"{size:.0f} {unit}" if unit == "B" or size >= 9.95 else f"{size:.1f} {unit}"
+
+
+BARS = "▁▂▃▄▅▆▇█"
+
+
+def sparkline(values: Sequence[float | None], most: float) -> str:
+    """Return one character a value, as high as its share of *most*; a space where there is none."""
+    top = len(BARS) - 1
+    return "".join(
+        " " if value is None else BARS[min(top, round(top * value / most)) if most > 0.0 else 0]
+        for value in values
+    )
+
+
+def bar(share: float, width: int) -> str:
+    """Return a bar of *width* characters of which *share*, 0..1, is filled."""
+    filled = round(max(0.0, min(1.0, share)) * width)
+    return "█" * filled + "░" * (width - filled)
 
 
 def cropped(text: str, width: int) -> str:

@@ -4,8 +4,7 @@ from pathlib import Path
 
 import pytest
 from textual.pilot import Pilot
-from textual.widgets import ContentSwitcher, Footer, Static
-from textual.widgets._footer import FooterKey
+from textual.widgets import ContentSwitcher, Static
 
 from tests.support.consoles import GrowingRun, drive, text_of, until
 from vertumnus.domain.codec import INPUT, Record
@@ -13,8 +12,8 @@ from vertumnus.domain.facts import RankLost
 from vertumnus.records.run_dir import RunDir
 from vertumnus_console.__main__ import console, main
 from vertumnus_console.app import ConsoleApp
-from vertumnus_console.panes.help import HelpScreen
-from vertumnus_console.panes.workers import COLUMNS, WorkersPane, row
+from vertumnus_console.keys import KEYS
+from vertumnus_console.panes.workers import WorkersPane, row
 
 
 def of(run: RunDir) -> ConsoleApp:
@@ -34,14 +33,14 @@ def test_overview_of_a_finished_run(recorded_run: RunDir) -> None:
     async def script(pilot: "Pilot[None]") -> None:
         await at_end(pilot, app)
         top = text_of(app, "#top")
-        assert top.startswith("SIMULATED  replay, end  tool_agent …" + recorded_run.run_id[-6:])
+        assert top.startswith("SIMULATED  replay, end  MANUAL  tool_agent …" + recorded_run.run_id[-6:])
         assert top.endswith("finished, VALID")
         assert text_of(app, "#composition") == "4 x CP2 + 8 x CP4, 40 GPUs"
         lines = text_of(app, "#strip").splitlines()
         assert len(lines) == 5 and [line.count("[CP4 .") for line in lines] == [2, 2, 2, 2, 0]
         assert lines[4].count("[CP2 .") == 4
         assert "200 arrived" in text_of(app, "#counts") and "200 finished" in text_of(app, "#counts")
-        view = app.screen._drawn.view
+        view = app.screen.drawn.view
         assert f"{view.whole.attainment:.1%}" in text_of(app, "#service")
 
     drive(app, script)
@@ -57,7 +56,7 @@ def test_seeking_by_keys(recorded_run: RunDir) -> None:
 
     async def script(pilot: "Pilot[None]") -> None:
         await at_end(pilot, app)
-        await press(pilot, "home", "paused  tool_agent")
+        await press(pilot, "home", "PAUSED  MANUAL  tool_agent")
         assert text_of(app, "#counts").startswith("requests   0 arrived")
         assert " 0:00.0 of " in text_of(app, "#top")
         await pilot.press("right", "right")
@@ -65,7 +64,7 @@ def test_seeking_by_keys(recorded_run: RunDir) -> None:
         await pilot.press("left", "left")
         await until(pilot, lambda: " 0 arrived" in text_of(app, "#counts"), "none arrived")
         await press(pilot, "space", "replay at 1x")
-        await press(pilot, "space", "replay, paused")
+        await press(pilot, "space", "replay, PAUSED")
         await press(pilot, "end", "replay, end")
         assert "200 finished" in text_of(app, "#counts")
 
@@ -76,20 +75,23 @@ def test_workers_table(recorded_run: RunDir) -> None:
     """Each worker's row is that of the view, at the end and after a seek, with the table in focus."""
     app = of(recorded_run)
 
-    def cells() -> list[dict[str, str]]:
+    def cells() -> list[tuple[str, ...]]:
         table = app.screen.query_one(WorkersPane)
-        rows = [[cell.plain.strip() for cell in table.get_row_at(place)] for place in range(table.row_count)]
-        return [dict(zip(COLUMNS, texts, strict=True)) for texts in rows]
+        rows = [table.get_row_at(place) for place in range(table.row_count)]
+        return [tuple(cell.plain.strip() for cell in row) for row in rows]
+
+    def told() -> list[tuple[str, ...]]:
+        return [tuple(text.strip() for text in row(worker)) for worker in app.screen.drawn.view.workers]
 
     async def script(pilot: "Pilot[None]") -> None:
         await at_end(pilot, app)
         await pilot.press("w")
         assert app.screen.query_one(ContentSwitcher).current == "workers"
         before = cells()
-        assert before == [row(worker) for worker in app.screen._drawn.view.workers]
+        assert before == told()
         await pilot.press("left", "left", "left")
-        await until(pilot, lambda: "paused" in text_of(app, "#top") and cells() != before, "another instant")
-        assert cells() == [row(worker) for worker in app.screen._drawn.view.workers]
+        await until(pilot, lambda: "PAUSED" in text_of(app, "#top") and cells() != before, "another instant")
+        assert cells() == told()
 
     drive(app, script)
 
@@ -113,44 +115,122 @@ def test_a_live_run_is_followed(recorded_run: RunDir, tmp_path: Path) -> None:
 
 
 def test_everything_has_a_place_at_80x24(recorded_run: RunDir) -> None:
-    """On the smallest screen the footer is the last line and every key in it is whole."""
+    """On the smallest screen every screen's key is whole, and the overview needs no scrolling."""
     app = of(recorded_run)
 
     async def script(pilot: "Pilot[None]") -> None:
         await at_end(pilot, app)
-        footer = app.screen.query_one(Footer)
-        await until(pilot, lambda: len(footer.query(FooterKey)) >= 8, "the keys")
         await pilot.pause()
-        assert (footer.region.y, footer.region.height) == (23, 1)
-        keys = list(footer.query(FooterKey))
-        assert {key.key_display for key in keys} == {"o", "w", "e", "←/→", "home/end", "space", "?", "q"}
-        assert max(key.region.right for key in keys) <= 80
-        assert app.screen.query_one("#newest").region.bottom <= 23
+        tabs, keys = app.screen.query_one("#tabs"), app.screen.query_one("#keys")
+        assert len(text_of(app, "#tabs")) <= 78 and tabs.region.height == 1
+        lines = text_of(app, "#keys").splitlines()
+        assert keys.region.bottom == 24 and keys.region.height == len(lines) <= 2
+        assert all(len(line) <= 78 for line in lines)
+        assert app.screen.query_one("#newest").region.bottom <= keys.region.y
         assert app.screen.query_one("#overview").max_scroll_y == 0
 
     drive(app, script, size=(80, 24))
 
 
-def test_help_events_and_themes(recorded_run: RunDir) -> None:
-    """? opens the help and escape closes it, e shows the events, d goes light and dark."""
+@pytest.mark.parametrize("size", [(80, 24), (132, 43), (320, 80)])
+def test_every_screen_shows_what_it_is_for(recorded_run: RunDir, size: tuple[int, int]) -> None:
+    """Each key opens its screen with its content, ? explains it, and enter looks closer where one can."""
+    app = of(recorded_run)
+    content = {
+        "w": ("workers", None),
+        "u": ("queues", None),
+        "t": ("trie", None),
+        "c": ("choices", None),
+        "e": ("events", "so far"),
+        "r": ("model", "CP4"),
+        "l": ("log", "RequestEnded"),
+        "o": ("overview", None),
+    }
+
+    async def script(pilot: "Pilot[None]") -> None:
+        await at_end(pilot, app)
+        for key, (name, told) in content.items():
+            await pilot.press(key)
+            assert app.screen.query_one(ContentSwitcher).current == name
+            if told is not None:
+                await until(
+                    pilot, lambda n=name, t=told: t in text_of(app, f"#{n}-text"), f"{name} shows {told}"
+                )
+            await pilot.press("question_mark")
+            await until(pilot, lambda n=name: text_of(app, "#text").startswith(n), f"help of {name}")
+            await pilot.press("escape")
+        await pilot.press("c")
+        await until(pilot, lambda: app.screen.query_one("#choices").row_count > 0, "placements")
+        await pilot.press("enter")
+        await until(pilot, lambda: "<- chosen" in text_of(app, "#text"), "all candidates")
+        await pilot.press("escape", "t")
+        await until(pilot, lambda: app.screen.query_one("#trie").row_count > 0, "prefixes")
+        await pilot.press("enter")
+        await until(pilot, lambda: "held along the path" in text_of(app, "#text"), "the prefix")
+        await pilot.press("escape", "o", "enter")
+        assert "nothing is selected" in text_of(app, "#message")
+        await pilot.press("b", "enter")
+        await until(pilot, lambda: "waiting, next first" in text_of(app, "#text"), "the worker")
+
+    drive(app, script, size=size)
+
+
+def test_themes_and_leaving(recorded_run: RunDir) -> None:
+    """D goes light and dark, q leaves with 0."""
     app = of(recorded_run)
 
     async def script(pilot: "Pilot[None]") -> None:
         await at_end(pilot, app)
-        await pilot.press("question_mark")
-        assert isinstance(app.screen, HelpScreen)
-        await until(pilot, lambda: app.screen.query_one("#help").region.height > 0, "the help is laid out")
-        assert app.screen.query_one("#help").max_scroll_y == 0
-        await pilot.press("escape", "e")
-        assert "nothing went wrong" in text_of(app, "#events-list")
-        await pilot.press("d")
+        await pilot.press("D")
         assert app.theme == "textual-light"
-        await pilot.press("d")
+        await pilot.press("D")
         assert app.theme == "textual-dark"
         await pilot.press("q")
 
     drive(app, script)
     assert app.return_code == 0
+
+
+def test_the_mouse_does_what_keys_do(recorded_run: RunDir) -> None:
+    """A click on a screen's name opens it."""
+    app = of(recorded_run)
+
+    async def script(pilot: "Pilot[None]") -> None:
+        await at_end(pilot, app)
+        place = text_of(app, "#tabs").index("Events")
+        await pilot.click("#tabs", offset=(place + 2, 0))
+        await until(pilot, lambda: app.screen.query_one(ContentSwitcher).current == "events", "events")
+
+    drive(app, script)
+
+
+def test_the_palette_has_every_key(recorded_run: RunDir) -> None:
+    """Whatever a key does can be found by name, and done from there."""
+    app = of(recorded_run)
+
+    async def script(pilot: "Pilot[None]") -> None:
+        await at_end(pilot, app)
+        commands = {each.title: each for each in app.get_system_commands(app.screen)}
+        assert set(commands) == {key.name for key in KEYS}
+        app.call_later(commands["events"].callback)
+        await until(pilot, lambda: app.screen.query_one(ContentSwitcher).current == "events", "events")
+
+    drive(app, script)
+
+
+def test_a_user_s_keys(recorded_run: RunDir) -> None:
+    """A key from the user's file works and is shown; the one that it replaces does nothing."""
+    app = console(recorded_run.path.parent, recorded_run.run_id, speed=1.0, keymap={"events": "f"})
+
+    async def script(pilot: "Pilot[None]") -> None:
+        await at_end(pilot, app)
+        assert "f Events" in text_of(app, "#tabs")
+        await pilot.press("e")
+        assert app.screen.query_one(ContentSwitcher).current == "overview"
+        await pilot.press("f")
+        assert app.screen.query_one(ContentSwitcher).current == "events"
+
+    drive(app, script)
 
 
 def test_a_replay_that_breaks_is_told(recorded_run: RunDir, tmp_path: Path) -> None:
@@ -162,9 +242,9 @@ def test_a_replay_that_breaks_is_told(recorded_run: RunDir, tmp_path: Path) -> N
     async def script(pilot: "Pilot[None]") -> None:
         await until(pilot, lambda: "LIVE" in text_of(app, "#top"), "live")
         growing.tell(Record(INPUT, RankLost(10**12, 999, 0, "there is no such rank")))
-        notice = app.screen.query_one("#notice", Static)
-        await until(pilot, lambda: bool(notice.display), "the notice")
-        assert text_of(app, "#notice").startswith("the replay stopped here: ")
+        message = app.screen.query_one("#message", Static)
+        await until(pilot, lambda: bool(message.display), "the message")
+        assert text_of(app, "#message").startswith("the replay stopped here: ")
         assert "arrived" in text_of(app, "#counts")
         await pilot.press("left", "w", "o")
 

@@ -5,12 +5,12 @@ from msgspec.structs import replace
 
 from vertumnus.domain.cluster import CpGroup, Lattice
 from vertumnus.domain.units import SECOND
-from vertumnus.records.faults import Fault
+from vertumnus_console.events import Event
+from vertumnus_console.panes import choices, queues, trie, workers
 from vertumnus_console.panes.events import listed
-from vertumnus_console.panes.strip import MARKS, strip
-from vertumnus_console.panes.workers import COLUMNS, row
+from vertumnus_console.panes.strip import LEGEND, MARKS, strip
 from vertumnus_console.view import Running, WorkerView
-from vertumnus_console.words import brief, clock, duration
+from vertumnus_console.words import bar, brief, byte_size, clock, duration, sparkline
 
 PAIR = WorkerView(CpGroup(0, 2), 0, "prefill", 3, SECOND, (Running(7, 40_000, 512),), 90, 128, 0.25)
 LEFT = WorkerView(CpGroup(2, 1), 0, "idle", 0, 0, (), 0, 64, None)
@@ -42,32 +42,39 @@ def test_strip_fits_any_width_with_any_state(width: int, state: str) -> None:
 
 
 def test_cells_fit_their_columns() -> None:
-    """The widest values leave a gap to the next column; the table fits a screen of 80."""
+    """The widest values leave a gap to the next column; every table fits a screen of 80 with a scroll bar."""
     busy = replace(
         PAIR,
         group=CpGroup(1016, 8),
         queued=9_999,
         queue_ns=9_999 * SECOND,
-        running=(Running(99_999, 131_071, 65_536),) * 2,
+        running=(Running(99_999, 131_071, 65_536),),
         blocks_used=8_192,
         blocks=8_192,
         hit_rate=1.0,
     )
-    assert all(len(text) < COLUMNS[name] for name, text in row(busy).items()), row(busy)
-    assert sum(COLUMNS.values()) <= 78
-    assert row(PAIR) == dict(
-        zip(
-            COLUMNS,
-            ("0x2", "2", "0-1", "prefill", "3", "1.00 s", "7 40.0k/512", "90/128", "25%"),
-            strict=True,
-        )
+    fits = zip(workers.COLUMNS, workers.row(busy), strict=True)
+    assert all(len(text) < column.width for column, text in fits)
+    for table in (workers, queues, trie, choices):
+        assert sum(column.width for column in table.COLUMNS) <= 78
+    assert workers.row(PAIR) == (
+        "0x2",
+        "2",
+        "0-1",
+        "prefill",
+        "3",
+        "1.00 s",
+        " 7 40.0k/512",
+        "90/128",
+        "25%",
     )
+    assert workers.row(replace(PAIR, held_by="ann"))[6] == " by ann"
 
 
 def test_events_are_taken_literally() -> None:
     """A reason with square brackets or a tag is shown as it is."""
-    shown = listed((Fault(61 * SECOND, "rank_lost", "rank 3", "[red]exit[/red] [1]"),)).plain
-    assert shown == "     1:01.0  rank lost        rank 3: [red]exit[/red] [1]"
+    shown = listed((Event(61 * SECOND, "rank_lost", "rank 3: [red]exit[/red] [1]"),)).plain
+    assert shown == "   1:01.0  rank lost      rank 3: [red]exit[/red] [1]"
 
 
 def test_numbers_are_short() -> None:
@@ -92,3 +99,22 @@ def test_numbers_are_short() -> None:
         "131M",
     ]
     assert [clock(t) for t in (0, 59_990_000_000, 3_725 * SECOND)] == ["0:00.0", "0:59.9", "1:02:05.0"]
+    assert [byte_size(n) for n in (0, 512, 1536, 20 * 2**20, 3 * 2**40)] == [
+        "0 B",
+        "512 B",
+        "1.5 KiB",
+        "20 MiB",
+        "3072 GiB",
+    ]
+
+
+def test_bars_and_sparklines() -> None:
+    """A bar is filled by its share and no further; a sparkline has a gap where there is nothing."""
+    assert (bar(0.0, 4), bar(0.5, 4), bar(1.7, 4)) == ("░░░░", "██░░", "████")
+    assert sparkline([0.0, None, 0.5, 1.0, 9.0], 1.0) == "▁ ▅██"
+    assert sparkline([0.0, None], 0.0) == "▁ "
+
+
+def test_every_state_is_in_the_legend() -> None:
+    """Each mark has its word, and the legend fits a line of 80."""
+    assert set(LEGEND.split()[0::2]) == set(MARKS.values()) and len(LEGEND) <= 78

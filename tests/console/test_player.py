@@ -10,13 +10,14 @@ import pytest
 
 from tests.support.builders import a_request
 from tests.support.consoles import GrowingRun, settled
+from tests.support.recorded import a_header
 from vertumnus.domain.codec import FACT, INPUT, Record
 from vertumnus.domain.facts import RankLost, RequestArrived, RequestEnded
 from vertumnus.domain.units import SECOND
-from vertumnus.records.faults import Fault
 from vertumnus.records.run_dir import RunDir
+from vertumnus_console.events import Event, events_of
+from vertumnus_console.folds import Folds
 from vertumnus_console.player import Player
-from vertumnus_console.totals import Totals
 from vertumnus_console.view import ClusterView, Counts
 
 
@@ -145,7 +146,7 @@ def test_a_log_cut_in_mid_event_stands_between_events(recorded_run: RunDir, tmp_
     for _ in range(25):
         growing.grow(0.1)
         settled(player)
-        assert player._replay._pool.books().problems == ()
+        assert player.replay.pool.books().problems == ()
     player.close()
     growing.end()
 
@@ -161,7 +162,7 @@ def test_a_lost_rank_is_seen(recorded_run: RunDir, tmp_path: Path) -> None:
     assert [str(worker.group) for worker in view.workers if worker.state == "lost"] == ["0x4"]
     assert str(view.composition) == "4 x CP2 + 7 x CP4"
     assert view.workers[0].queued == 0 and view.workers[0].running == ()
-    assert Fault(before.now_ns, "rank_lost", "rank 2", "unplugged") in view.events
+    assert Event(before.now_ns, "rank_lost", "rank 2: unplugged") in view.events
     assert view.counts.arrived == before.counts.arrived and view.counts.finished == before.counts.finished
     player.close()
     growing.end()
@@ -169,20 +170,40 @@ def test_a_lost_rank_is_seen(recorded_run: RunDir, tmp_path: Path) -> None:
 
 def test_refused_requests_are_events() -> None:
     """A rejected request is counted and told with its reason, between the faults, newest first."""
-    totals = Totals(16, live=False)
-    totals.tell(INPUT, RequestArrived(0, a_request(0)))
-    totals.tell(INPUT, RequestArrived(0, a_request(1)))
-    totals.tell(INPUT, RankLost(5, 0, 0, "gone"))
-    totals.tell(FACT, RequestEnded(7, 0, "rejected", 0, "too long"))
-    totals.tell(INPUT, RankLost(9, 1, 0, "gone"))
-    totals.tell(FACT, RequestEnded(10, 1, "cancelled", 0))
-    assert totals.ended == {"rejected": 1, "cancelled": 1}
-    assert [(e.t_ns, e.kind, e.reason) for e in totals.events()] == [
-        (9, "rank_lost", "gone"),
-        (7, "rejected", "too long"),
-        (5, "rank_lost", "gone"),
-    ]
-    assert totals.whole().requests == 2 and totals.whole().ttft_p50_s is None
+    folds = Folds(a_header())
+    folds.tell(INPUT, RequestArrived(0, a_request(0)))
+    folds.tell(INPUT, RequestArrived(0, a_request(1)))
+    folds.tell(INPUT, RankLost(5, 0, 0, "gone"))
+    folds.tell(FACT, RequestEnded(7, 0, "rejected", 0, "too long"))
+    folds.tell(INPUT, RankLost(9, 1, 0, "gone"))
+    folds.tell(FACT, RequestEnded(10, 1, "cancelled", 0))
+    assert folds.totals.ended == {"rejected": 1, "cancelled": 1}
+    assert events_of(folds) == (
+        Event(9, "rank_lost", "rank 1: gone"),
+        Event(7, "rejected", "request 0: too long"),
+        Event(5, "rank_lost", "rank 0: gone"),
+    )
+    assert folds.totals.whole().requests == 2 and folds.totals.whole().ttft_p50_s is None
+
+
+def test_a_pause_of_a_live_run_ends_with_one_key(recorded_run: RunDir, tmp_path: Path) -> None:
+    """The same key that paused follows again, with all that came meanwhile; after a seek it plays instead."""
+    growing = GrowingRun(tmp_path, recorded_run)
+    growing.grow(0.3)
+    player = settled(Player(growing.run, speed=1.0))
+    shown = player.snapshot().view.counts
+    player.toggle(wall_s=0.0)
+    growing.grow(0.5)
+    assert settled(player).snapshot().view.counts == shown
+    player.toggle(wall_s=1.0)
+    again = settled(player).snapshot()
+    assert again.follows and again.view.counts.arrived > shown.arrived
+    player.toggle(wall_s=2.0)
+    player.seek(-1)
+    player.toggle(wall_s=3.0)
+    assert settled(player, 3.0).snapshot().is_playing
+    player.close()
+    growing.end()
 
 
 def _without_clock(view: ClusterView) -> object:

@@ -153,7 +153,7 @@ def test_tuned_thresholds_are_those_of_the_next_window() -> None:
 
 def test_a_speed_is_noted_and_changes_no_decision() -> None:
     """The pace is the engine's: the control plane answers, so that it stands in the log."""
-    assert Desk().wish("speed", value=20.0) == [Answer(1, True, "20.0x")]
+    assert Desk().wish("speed", value=20.0) == [Answer(1, True, "20x")]
 
 
 def test_a_control_plane_with_wishes_can_be_copied() -> None:

@@ -76,7 +76,9 @@ async def until(pilot: "Pilot[None]", condition: Callable[[], bool], what: str) 
 
 
 def text_of(app: ConsoleApp, selector: str) -> str:
-    """Return what the Static that *selector* finds shows."""
-    content = app.screen.query_one(selector, Static).content
-    assert isinstance(content, Content)
-    return content.plain
+    """Return what the Static that *selector* finds shows; nothing while there is none."""
+    found = app.screen.query(selector)
+    if not found:
+        return ""
+    content = found.first(Static).content
+    return content.plain if isinstance(content, Content) else str(content)

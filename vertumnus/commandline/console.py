@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from importlib.util import find_spec
 from math import isfinite
 
+from vertumnus.actions.protocol import LONGEST_NAME
 from vertumnus.commandline.flags import Parser, run_parser
 from vertumnus.domain.errors import ConfigError
 
@@ -23,14 +24,28 @@ def console(words: Sequence[str]) -> int:
 
 def console_parser() -> Parser:
     """Return the parser of the verb's words, which the application reads again."""
-    parser = run_parser("console", "Watch a live run, or replay one that has ended. Changes nothing.")
+    parser = run_parser("console", "Watch and operate a live run, or replay one that has ended.")
     parser.add_argument(
         "run", nargs="?", default="latest", help="a run id, its first or last letters; default the newest run"
     )
     parser.add_argument(
         "--speed", type=_speed, default=1.0, metavar="N", help="play N seconds of the run a second; default 1"
     )
+    parser.add_argument("--read-only", action="store_true", help="show everything, change nothing")
+    parser.add_argument(
+        "--as",
+        dest="who",
+        type=_name,
+        metavar="NAME",
+        help="who acts, in the run's log; default user@terminal",
+    )
     return parser
+
+
+def _name(word: str) -> str:
+    if not (word.isprintable() and word.strip() and len(word) <= LONGEST_NAME):
+        raise ArgumentTypeError(f"found {word!r}, must be 1 to {LONGEST_NAME} printable characters")
+    return word
 
 
 def _speed(word: str) -> float:

@@ -26,7 +26,7 @@ from vertumnus.policy.reconfig.config import (
 from vertumnus.policy.reconfig.controller import Controller, PoolView
 from vertumnus.policy.reconfig.mode import Mode, ModeSwitch, configured_mode
 from vertumnus.policy.reconfig.moves import check_move
-from vertumnus.policy.reconfig.transition import Transitions
+from vertumnus.policy.reconfig.transition import Transition, Transitions
 from vertumnus.policy.statistics import PrefixStatistics
 
 WINDOW = "window"
@@ -70,6 +70,11 @@ class Composer:
     def busy(self) -> frozenset[CpGroup]:
         """The workers that take part in a transition, before and after."""
         return self._transitions.busy
+
+    @property
+    def transitions(self) -> tuple[Transition, ...]:
+        """Those under way, in order of their epochs."""
+        return self._transitions.under_way
 
     def start(self) -> list[AnyOrder]:
         """Return the orders that come before the first fact."""

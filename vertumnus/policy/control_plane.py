@@ -52,6 +52,7 @@ from vertumnus.policy.prefix.transfers import Fetch, TransferBook
 from vertumnus.policy.reconfig.config import ControllerConfig, ManualController
 from vertumnus.policy.reconfig.holds import Holds
 from vertumnus.policy.reconfig.mode import Mode
+from vertumnus.policy.reconfig.transition import Transition
 from vertumnus.policy.statistics import PrefixStatistics
 from vertumnus.policy.tuning import Tuning
 from vertumnus.policy.waiting import Waiting
@@ -144,6 +145,15 @@ class ControlPlane:
         """Take one fact and return what shall happen because of it, in order."""
         handler = self._handlers.get(type(fact))
         return handler(fact) if handler is not None else []
+
+    @property
+    def transitions(self) -> tuple[Transition, ...]:
+        """The changes of composition under way, in order of their epochs; live views."""
+        return self._composer.transitions
+
+    def watch(self, observe: Callable[[Decision], None] | None) -> None:
+        """Show *observe* every placement from now on; copies of a control plane are watched by nobody."""
+        self._placer.watch(observe)
 
     def mode(self, now: Nanoseconds) -> Mode:
         """Return who moves the composition at *now*."""

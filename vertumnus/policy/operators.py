@@ -53,7 +53,13 @@ class Operators:
 
     def _speed(self, fact: OperatorActed) -> list[AnyOrder]:
         # the pace is the engine's; here it only gets its place in the log
-        return [Answer(fact.action_id, True, f"{fact.value}x")]
+        return [
+            Answer(
+                fact.action_id,
+                True,
+                f"{fact.value:g}x" if isinstance(fact.value, int | float) else "as it is",
+            )
+        ]
 
 
 def _one(fact: OperatorActed) -> CpGroup:

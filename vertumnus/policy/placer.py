@@ -55,6 +55,10 @@ class Placer:
         """Whether it matters what placed requests will leave at their workers."""
         self._published_costs = PublishedCosts(published.beta, published.gpu_time_weight)
 
+    def watch(self, observe: Callable[[Decision], None] | None) -> None:
+        """Show *observe* every decision from now on."""
+        self._observe = observe
+
     def __getstate__(self) -> dict[str, Any]:
         """Return what a copy takes along: all but the observer, who watches this one only."""
         return {**self.__dict__, "_observe": None}

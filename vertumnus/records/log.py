@@ -181,6 +181,15 @@ class GrowingLog:
         # unbuffered: what is read of a torn frame must not outlive the writer's second try at it
         self.header, self._file = _opened(path, buffering=0)
 
+    @property
+    def place(self) -> int:
+        """Where the next batch begins, for `go_to`."""
+        return self._file.tell()
+
+    def go_to(self, place: int) -> None:
+        """Read on at *place*, one that this log told."""
+        self._file.seek(place)
+
     def next_batch(self) -> list[Record] | None:
         """Return the next batch of records; None while it is not whole, and then it can be asked again.
 

@@ -98,6 +98,10 @@ class Worker:
         """Requests in the queue."""
         return len(self._queue)
 
+    def waiting(self) -> list[Queued]:
+        """Return the queue in the order in which it would run."""
+        return [queued for _, _, queued in self._queue]
+
     def queued_ids(self) -> list[RequestId]:
         """Return the queued requests in the order in which they would run."""
         return [queued.request.request_id for _, _, queued in self._queue]

@@ -7,15 +7,19 @@ from textual.containers import VerticalScroll
 from textual.content import Content
 from textual.widgets import Static
 
-from vertumnus.domain.cluster import Lattice
+from vertumnus.domain.cluster import CpGroup, Lattice
+from vertumnus.domain.units import to_seconds
 from vertumnus_console.panes.events import listed
 from vertumnus_console.panes.strip import LEGEND, strip
+from vertumnus_console.player import Snapshot
 from vertumnus_console.totals import Service
-from vertumnus_console.view import ClusterView, Counts
-from vertumnus_console.words import duration, percent, rate
+from vertumnus_console.view import ClusterView, Counts, WorkerView
+from vertumnus_console.words import brief, duration, percent, rate, sparkline
 
 NEWEST = 3
 """Events on this screen."""
+SPARK_TEXT = 27
+"""Characters of a sparkline's line beside it."""
 
 
 class ClusterPane(VerticalScroll):
@@ -24,30 +28,48 @@ class ClusterPane(VerticalScroll):
     def __init__(self, lattice: Lattice, *, id: str) -> None:
         super().__init__(id=id)
         self._lattice = lattice
-        self._view: ClusterView | None = None
+        self._snapshot: Snapshot | None = None
+        self.selected: CpGroup | None = None
+        """Drawn reversed."""
 
     def compose(self) -> ComposeResult:
-        for part in ("composition", "strip", "legend", "counts", "service", "newest"):
+        for part in ("composition", "strip", "legend", "counts", "service", "spark", "newest"):
             yield Static(id=part)
 
-    def show(self, view: ClusterView) -> None:
-        """Draw *view*."""
-        self._view = view
+    def show(self, snapshot: Snapshot) -> None:
+        """Draw *snapshot*."""
+        self._snapshot, view = snapshot, snapshot.view
+        chosen = next((each for each in view.workers if each.group == self.selected), None)
         self._set("composition", Content.styled(f"{view.composition}, {self._lattice.gpus} GPUs", "bold"))
         # a scroll bar may come: two columns less than there are
-        self._set("strip", strip(view.workers, self._lattice, max(20, self.size.width - 2)))
-        self._set("legend", Content.styled(LEGEND, "$text-muted"))
+        width = max(20, self.size.width - 2)
+        self._set("strip", strip(view.workers, self._lattice, width, self.selected))
+        self._set("legend", Content.styled(LEGEND if chosen is None else described(chosen), "$text-muted"))
         self._set("counts", counts(view.counts, view.arrival_rate))
         self._set("service", service(view))
-        self._set("newest", Content.assemble(("newest events\n", "bold"), listed(view.events[:NEWEST])))
+        self._set("spark", sparks(view, max(10, width - SPARK_TEXT)))
+        newest = [event for event in view.events if event.kind != "copy"][:NEWEST]
+        self._set("newest", listed(newest))
 
     def on_resize(self) -> None:
         """Draw the strip anew in the width that there is now."""
-        if self._view is not None:
-            self.show(self._view)
+        if self._snapshot is not None:
+            self.show(self._snapshot)
 
     def _set(self, part: str, content: Content) -> None:
-        self.query_one(f"#{part}", Static).update(content)
+        static = self.query_one(f"#{part}", Static)
+        if static.content != content:
+            static.update(content)
+
+
+def described(worker: WorkerView) -> str:
+    """Return one line on a worker: what it does, what waits there, what it has cached."""
+    held = f" by {worker.held_by}" if worker.held_by else ""
+    return (
+        f"worker {worker.group}: {worker.state}{held}, {worker.queued} queued, "
+        f"{duration(to_seconds(worker.queue_ns))} of work, "
+        f"{brief(worker.blocks_used)}/{brief(worker.blocks)} blocks, {percent(worker.hit_rate, 0)} hits"
+    )
 
 
 def counts(told: Counts, arrival_rate: float | None) -> Content:
@@ -61,19 +83,32 @@ def counts(told: Counts, arrival_rate: float | None) -> Content:
     )
     return Content.assemble(
         ("requests   ", "bold"),
-        f"{told.arrived:,} arrived, {rate(arrival_rate)} in the last minute\n",
-        ("under way  ", "bold"),
-        _listed(under_way),
-        ("\nended      ", "bold"),
+        f"{told.arrived:,} arrived, {rate(arrival_rate)}, {_listed(under_way)}\n",
+        ("ended      ", "bold"),
         _listed(ended),
     )
 
 
 def service(view: ClusterView) -> Content:
-    """Return TTFT and attainment of the last minute and of the run."""
+    """Return TTFT and attainment of the last seconds, of the last minute and of the run."""
     heads = ("TTFT", "mean", "P50", "P90", "attainment", "ended")
-    rows = [_row("last 60 s", view.recent), _row("whole run", view.whole)]
-    return Content("\n").join([Content.styled(_columns(heads), "bold"), *map(Content, rows)])
+    spans = ("last 10 s", view.just_now), ("last 60 s", view.recent), ("whole run", view.whole)
+    rows = [Content(_row(name, told)) for name, told in spans]
+    return Content("\n").join([Content.styled(_columns(heads), "bold"), *rows])
+
+
+def sparks(view: ClusterView, slices: int) -> Content:
+    """Return the TTFT percentiles of the last *slices* slices as two sparklines on one scale."""
+    high, middle = view.ttft_p90[-slices:], view.ttft_p50[-slices:]
+    most = max((value for value in high if value is not None), default=0.0)
+    return Content.assemble(
+        ("TTFT P90   ", "bold"),
+        sparkline(high, most),
+        (f" up to {duration(most)}\n", "$text-muted"),
+        ("     P50   ", "bold"),
+        sparkline(middle, most),
+        (" 5 s a bar", "$text-muted"),
+    )
 
 
 def _row(name: str, told: Service) -> str:
@@ -87,4 +122,4 @@ def _columns(cells: Iterable[str]) -> str:
 
 
 def _listed(parts: Iterable[tuple[str, int]]) -> str:
-    return "   ".join(f"{count:,} {name}" for name, count in parts)
+    return "  ".join(f"{count:,} {name}" for name, count in parts)

@@ -1,46 +1,54 @@
-"""What went wrong or was refused, newest first."""
+"""Moves under way with their bars, then what happened, newest first."""
 
-from textual.app import ComposeResult
-from textual.containers import VerticalScroll
+from collections.abc import Sequence
+
 from textual.content import Content
-from textual.widgets import Static
 
-from vertumnus.records.faults import Fault
-from vertumnus_console.view import ClusterView
-from vertumnus_console.words import clock
+from vertumnus_console.events import Event
+from vertumnus_console.panes.page import Page
+from vertumnus_console.player import Snapshot
+from vertumnus_console.view import MoveView
+from vertumnus_console.words import bar, clock
 
-STYLES = {"worker_resumed": "$text-success", "worker_stalled": "$text-warning"}
+STYLES = {
+    "worker_resumed": "$text-success",
+    "move": "$text-success",
+    "action": "$text-accent",
+    "copy": "$text-muted",
+    "worker_stalled": "$text-warning",
+    "refused": "$text-warning",
+}
 OTHER = "$text-error"
+BAR = 20
 
 
-class EventsPane(VerticalScroll):
+class EventsPane(Page):
     """The screen that answers: what happened?"""
 
-    def __init__(self, *, id: str) -> None:
-        super().__init__(id=id)
-        self._events: tuple[Fault, ...] | None = None
-
-    def compose(self) -> ComposeResult:
-        yield Static(id="events-list")
-
-    def show(self, view: ClusterView) -> None:
-        """Draw *view* if its events are others than those drawn."""
-        if view.events != self._events:
-            self._events = view.events
-            self.query_one("#events-list", Static).update(listed(view.events))
+    def show(self, snapshot: Snapshot) -> None:
+        """Draw *snapshot*."""
+        view = snapshot.view
+        self.tell(Content("\n").join([*map(_move, view.moves), listed(view.events)]))
 
 
-def listed(events: tuple[Fault, ...]) -> Content:
+def listed(events: Sequence[Event]) -> Content:
     """Return one line an event."""
     if not events:
-        return Content.styled("nothing went wrong and nothing was refused so far", "$text-muted")
+        return Content.styled("no move, no copy, no action, and nothing went wrong so far", "$text-muted")
     return Content("\n").join([_line(event) for event in events])
 
 
-def _line(event: Fault) -> Content:
+def _line(event: Event) -> Content:
     return Content.assemble(
-        f"{clock(event.t_ns):>11}  ",
-        (event.kind.replace("_", " ").ljust(17), STYLES.get(event.kind, OTHER)),
-        event.subject,
-        f": {event.reason}" if event.reason else "",
+        f"{clock(event.t_ns):>9}  ",
+        (event.kind.replace("_", " ").ljust(15), STYLES.get(event.kind, OTHER)),
+        event.text,
+    )
+
+
+def _move(move: MoveView) -> Content:
+    left = ", ".join(map(str, move.undrained))
+    doing = f"draining {left}" if left else f"{move.ranks - move.unadopted} of {move.ranks} ranks adopted"
+    return Content.assemble(
+        (bar(move.progress, BAR), "$text-accent"), f" {move.progress:4.0%}  {move.move}: {doing}"
     )

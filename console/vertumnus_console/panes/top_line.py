@@ -1,8 +1,9 @@
-"""The first line: executed or simulated, live or replayed, which run, when."""
+"""The first line: executed or simulated, live or replayed, who moves workers, which run, when."""
 
 from textual.content import Content
 from textual.widgets import Static
 
+from vertumnus_console.desk import DeskState, Link
 from vertumnus_console.player import Snapshot
 from vertumnus_console.words import clock, cropped
 
@@ -12,33 +13,52 @@ NAME_WIDTH = 18
 class TopLine(Static):
     """Says what is looked at, on every screen."""
 
-    def __init__(self, execution: str, name: str, run_id: str, speed: float) -> None:
+    def __init__(self, execution: str, name: str, run_id: str) -> None:
         super().__init__(id="top")
         self._execution = execution.upper()
         self._run = f"{cropped(name, NAME_WIDTH)} …{run_id[-6:]}"
-        self._speed = speed
 
     def on_mount(self) -> None:
         """Say that the log is being read."""
-        self.update(self._line("reading the log", ""))
+        self.update(Content.assemble((self._execution, "bold"), "  reading the log  ", (self._run, "bold")))
 
-    def show(self, snapshot: Snapshot) -> None:
-        """Draw the state of *snapshot*."""
+    def show(self, snapshot: Snapshot, desk: DeskState) -> None:
+        """Draw the state of *snapshot* and of the connection."""
         now, end = snapshot.view.now_ns, snapshot.end_ns
         when = clock(now) if end is None or end <= now else f"{clock(now)} of {clock(end)}"
-        self.update(self._line(mode(snapshot, self._speed), f"{when}  {snapshot.status}"))
+        parts = [
+            Content.styled(self._execution, "bold"),
+            Content(mode(snapshot)),
+            Content.styled(snapshot.view.mode.upper(), "bold $text-accent"),
+            Content.styled(self._run, "bold"),
+            Content(when),
+            _link(snapshot, desk),
+        ]
+        content = Content("  ").join([part for part in parts if part.plain])
+        if content != self.content:
+            self.update(content)
 
-    def _line(self, mode: str, when: str) -> Content:
-        return Content.assemble((self._execution, "bold"), f"  {mode}  ", (self._run, "bold"), f"  {when}")
 
-
-def mode(snapshot: Snapshot, speed: float) -> str:
+def mode(snapshot: Snapshot) -> str:
     """Return how the run is shown."""
     if snapshot.is_live and snapshot.follows:
-        return "LIVE"
+        return "LIVE" + ("" if snapshot.view.speed is None else pace(snapshot.view.speed))
     kind = "live run" if snapshot.is_live else "replay"
     if snapshot.is_playing:
-        return f"{kind} at {speed:g}x"
+        return f"{kind} at {snapshot.speed:g}x"
     if snapshot.is_seeking:
         return f"{kind}, reading" if snapshot.progress is None else f"{kind}, seeking {snapshot.progress:.0%}"
-    return f"{kind}, end" if snapshot.follows else f"{kind}, paused"
+    return f"{kind}, end" if snapshot.follows else f"{kind}, PAUSED"
+
+
+def pace(speed: float) -> str:
+    """Return how fast a paced run goes."""
+    return f" {speed:g}x" if speed else " HELD"
+
+
+def _link(snapshot: Snapshot, desk: DeskState) -> Content:
+    if not snapshot.is_live:
+        return Content(snapshot.status)
+    if desk.link is Link.LOST:
+        return Content.styled(f"{desk.link}", "bold $text-error")
+    return Content.styled("READ-ONLY", "bold") if desk.link is Link.READ_ONLY else Content("")

@@ -1,73 +1,64 @@
-"""The workers, one a row; a tick touches only the cells that changed."""
+"""The workers, one a row."""
 
-from rich.text import Text
-from textual.widgets import DataTable
-
+from vertumnus.domain.cluster import CpGroup
 from vertumnus.domain.units import to_seconds
-from vertumnus_console.view import ClusterView, Running, WorkerView
+from vertumnus_console.panes.table import Column, Table
+from vertumnus_console.player import Snapshot
+from vertumnus_console.view import Running, WorkerView
 from vertumnus_console.words import UNDEFINED, brief, cropped, duration, percent
 
-COLUMNS = {
-    "worker": 7,
-    "CP": 3,
-    "ranks": 10,
-    "state": 8,
-    "queued": 7,
-    "work": 8,
-    "running R/P": 20,
-    "blocks": 10,
-    "hits": 5,
-}
-"""Name and width. Fixed, and 78 characters in all: measuring cells costs more than drawing them."""
-_RIGHT = ("CP", "queued", "work", "blocks", "hits")
+COLUMNS = (
+    Column("worker", 8),
+    Column("CP", 3, is_right=True),
+    Column("ranks", 10),
+    Column("state", 9),
+    Column("queued", 7, is_right=True),
+    Column("work", 8, is_right=True),
+    Column(" running R/P", 18),
+    Column("blocks", 10, is_right=True),
+    Column("hits", 5, is_right=True),
+)
+"""78 characters in all: a scroll bar may come."""
 
 
-class WorkersPane(DataTable[Text]):
+class WorkersPane(Table):
     """The screen that answers: who is busy, and with what?"""
 
     def __init__(self, *, id: str) -> None:
-        super().__init__(id=id, cursor_type="row", cell_padding=0, zebra_stripes=True)
-        self._rows: dict[str, dict[str, str]] = {}
+        super().__init__(COLUMNS, id=id)
+        self._groups: tuple[CpGroup, ...] = ()
 
-    def on_mount(self) -> None:
-        """Make the columns."""
-        for name, width in COLUMNS.items():
-            self.add_column(_cell(name, name), width=width, key=name)
+    def show(self, snapshot: Snapshot) -> None:
+        """Draw *snapshot*."""
+        workers = snapshot.view.workers
+        self._groups = tuple(worker.group for worker in workers)
+        self.fill([row(worker) for worker in workers])
 
-    def show(self, view: ClusterView) -> None:
-        """Draw *view*."""
-        rows = {str(worker.group): row(worker) for worker in view.workers}
-        if rows.keys() != self._rows.keys():
-            self._make(rows)
-        for worker, cells in rows.items():
-            before = self._rows[worker]
-            for name, text in cells.items():
-                if text != before[name]:
-                    self.update_cell(worker, name, _cell(name, text))
-        self._rows = rows
+    def point(self, group: CpGroup | None) -> None:
+        """Put the cursor on *group*."""
+        if group in self._groups:
+            self.move_cursor(row=self._groups.index(group), animate=False)
 
-    def _make(self, rows: dict[str, dict[str, str]]) -> None:
-        self.clear()
-        for worker, cells in rows.items():
-            self.add_row(*(_cell(name, text) for name, text in cells.items()), key=worker)
-        self._rows = rows
+    @property
+    def pointed(self) -> CpGroup | None:
+        """The worker under the cursor."""
+        return self._groups[self.cursor_row] if self.cursor_row < len(self._groups) else None
 
 
-def row(worker: WorkerView) -> dict[str, str]:
-    """Return the cells of *worker* by column."""
+def row(worker: WorkerView) -> tuple[str, ...]:
+    """Return the cells of *worker*."""
     group = worker.group
-    texts = (
+    return (
         str(group),
         str(group.degree),
         f"{group.ranks[0]}-{group.ranks[-1]}" if group.degree > 1 else str(group.first_rank),
         worker.state,
         f"{worker.queued:,}",
         duration(to_seconds(worker.queue_ns)),
-        _running(worker.running),
+        " " + (f"by {cropped(worker.held_by, 14)}" if worker.held_by else _running(worker.running)),
         f"{brief(worker.blocks_used)}/{brief(worker.blocks)}",
         percent(worker.hit_rate, 0),
     )
-    return dict(zip(COLUMNS, texts, strict=True))
 
 
 def _running(step: tuple[Running, ...]) -> str:
@@ -76,10 +67,3 @@ def _running(step: tuple[Running, ...]) -> str:
         return UNDEFINED
     first, more = step[0], f" +{len(step) - 1}" if len(step) > 1 else ""
     return f"{first.request_id} {brief(first.uncached_tokens)}/{brief(first.cached_tokens)}{more}"
-
-
-def _cell(column: str, text: str) -> Text:
-    width = COLUMNS[column] - 1  # a gap to the next column
-    fitted = cropped(text, width)
-    # Text, not str: the table reads markup in a str
-    return Text(fitted.rjust(width) if column in _RIGHT else fitted)

@@ -4,6 +4,8 @@ Counters are lazy: a scan advances one number, and a counter is scaled when it i
 node without demand has no counter.
 """
 
+from collections.abc import Iterator
+
 from msgspec import Struct
 
 from vertumnus.domain.units import BlockKey, Nanoseconds
@@ -33,6 +35,19 @@ class Demand:
 
     def __contains__(self, key: BlockKey) -> bool:
         return key in self._counters
+
+    def __iter__(self) -> Iterator[BlockKey]:
+        """Yield the blocks with demand, in the order in which they first had it."""
+        return iter(self._counters)
+
+    def total(self, key: BlockKey) -> tuple[float, float]:
+        """Return access and missed of the block now, over all degrees [reuses, ns]."""
+        access = missed_ns = 0.0
+        for counter in self._counters.get(key, {}).values():
+            factor = self._aged(counter)
+            access += counter.access * factor
+            missed_ns += counter.missed_ns * factor
+        return access, missed_ns
 
     def add_access(self, key: BlockKey, degree: int) -> None:
         """Count one reuse of the block at *degree* (Algorithm 1, line 2)."""

@@ -69,6 +69,11 @@ class Transitions:
         """The workers that take part in one, before and after."""
         return frozenset(g for t in self._open.values() for g in (*t.move.sources, *t.move.targets))
 
+    @property
+    def under_way(self) -> tuple[Transition, ...]:
+        """All of them, in order of their epochs."""
+        return tuple(self._open.values())
+
     def begin(self, move: Move) -> list[AnyOrder]:
         """Start *move*. Raises ProtocolError when a worker takes part in another transition already."""
         if not self.busy.isdisjoint(move.sources):

@@ -1,0 +1,201 @@
+"""The screen of an operator: what changes the run. The run checks every action and answers it."""
+
+from time import monotonic
+from typing import ClassVar
+
+from vertumnus.domain.cluster import CpGroup
+from vertumnus.domain.facts import Action
+from vertumnus.domain.move import Direction
+from vertumnus_console.desk import Link, Wish
+from vertumnus_console.dialogs.confirm import ConfirmMove
+from vertumnus_console.dialogs.parameters import Parameters, Setting
+from vertumnus_console.keys import Key
+from vertumnus_console.player import Snapshot
+from vertumnus_console.preview import preview
+from vertumnus_console.saving import save
+from vertumnus_console.screen import RunScreen
+from vertumnus_console.view import ClusterView
+
+
+class OperatorScreen(RunScreen):
+    """Adds splits, merges, drains, modes, parameters and speed to what can be seen."""
+
+    NEEDS: ClassVar[dict[str, Action]] = {
+        "split": "split",
+        "merge": "merge",
+        "drain": "drain",
+        "mode": "auto",
+        "parameters": "tune",
+        "undo": "undo",
+        "hold": "speed",
+    }
+    """What the run must take for a key to be offered."""
+
+    _speed_before_hold = 1.0
+
+    def offered(self) -> list[Key]:
+        """Return the keys of the key line: those that do something now."""
+        return [self._as_it_is(key) for key in super().offered() if self._is_offered(key.name)]
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Return whether *action* exists here: a read-only console has none that changes the run."""
+        if self.desk.link is not Link.READ_ONLY:
+            return True
+        is_speed = action == "speed" and self.drawn is not None and self.drawn.is_live
+        return action not in self.NEEDS and not is_speed
+
+    def told(self, before: Snapshot | None, now: Snapshot) -> None:
+        """Say what operators did since, and what was refused; the run's end is said last."""
+        for refusal in self.feed.refusals():
+            self.say(f"refused: {refusal}", "error")
+        new = now.view.acts[_shared(before, now) :] if before and now.follows and before.follows else ()
+        if new:
+            self.say(str(new[-1]), "" if new[-1].accepted else "error")
+        super().told(before, now)
+
+    # ---- actions --------------------------------------------------------------------------------
+
+    def action_split(self) -> None:
+        """Ask whether the selected worker shall be split."""
+        worker = self._selected_worker("split")
+        if worker is not None:
+            self._confirm("split", (worker,))
+
+    def action_merge(self) -> None:
+        """Ask whether the selected worker shall be merged with its sibling."""
+        worker = self._selected_worker("merge")
+        if worker is not None:
+            self._confirm("merge", tuple(sorted((worker, worker.sibling))))
+
+    def action_drain(self) -> None:
+        """Take the selected worker out of routing, or back."""
+        worker = self._selected_worker("drain")
+        if worker is None or self.drawn is None:
+            return
+        self._act(Wish("reopen" if worker in _held(self.drawn.view) else "drain", (worker,)))
+
+    def action_mode(self) -> None:
+        """Let the controller move workers, or stop it."""
+        if self._may("auto") and self.drawn is not None:
+            self._act(Wish("manual" if self.drawn.view.mode == "auto" else "auto"))
+
+    def action_parameters(self) -> None:
+        """Open the parameters."""
+        if not self._may("tune") or self.drawn is None:
+            return
+        if not self.drawn.view.settings:
+            self.say("no parameter of this policy and controller can be changed live")
+            return
+        self.app.push_screen(Parameters(self.drawn.view.settings), self._set)
+
+    def action_undo(self) -> None:
+        """Take the last change of a parameter back."""
+        if self._may("undo"):
+            self._act(Wish("undo"))
+
+    def action_speed(self, factor: float) -> None:
+        """Let a paced run, or the playing of another, go *factor* times as fast."""
+        if self.drawn is None:
+            return
+        if not self.drawn.is_live:
+            self._play_at(self.drawn.speed * factor)
+        elif self.drawn.view.speed is None:
+            self.say("an executed run keeps real time; replays and paced runs have a speed")
+        elif self._may("speed"):
+            self._act(Wish("speed", value=(self.drawn.view.speed or self._speed_before_hold) * factor))
+
+    def action_hold(self) -> None:
+        """Hold a paced run, or let it go on."""
+        if not self._may("speed") or self.drawn is None or self.drawn.view.speed is None:
+            return
+        speed = self.drawn.view.speed
+        if speed:
+            self._speed_before_hold = speed
+        self._act(Wish("speed", value=0.0 if speed else self._speed_before_hold))
+
+    def action_save(self) -> None:
+        """Write what is seen to files beside each other."""
+        try:
+            svg, text = save(self.app, self.shown.run_id)
+        except OSError as error:
+            self.say(
+                f"cannot write it here: {error.strerror}; start the console in a folder of yours", "error"
+            )
+        else:
+            self.say(f"saved {svg} and {text}")
+
+    # ---- how ------------------------------------------------------------------------------------
+
+    def _is_offered(self, name: str) -> bool:
+        needed = self.NEEDS.get(name)
+        if needed is not None:
+            return needed in self.desk.actions
+        if name in ("faster", "slower"):
+            is_live = self.drawn is not None and self.drawn.is_live
+            return "speed" in self.desk.actions if is_live else True
+        return True
+
+    def _as_it_is(self, key: Key) -> Key:
+        """Return *key* with the label of what it would do now."""
+        view = None if self.drawn is None else self.drawn.view
+        if view is None:
+            return key
+        if key.name == "mode" and view.mode == "auto":
+            return key._replace(label="Manual")
+        if key.name == "hold" and view.speed == 0.0:
+            return key._replace(label="Go on")
+        if key.name == "drain" and self.selected in _held(view):
+            return key._replace(label="Reopen")
+        return key
+
+    def _may(self, action: Action) -> bool:
+        """Return whether the run takes *action* now; if not, say what to do."""
+        if action in self.desk.actions:
+            return True
+        if self.desk.link is Link.LOST:
+            self.say(f"{action}: not connected ({self.desk.problem}); trying again every second", "error")
+        elif self.desk.link is Link.NONE:
+            self.say(f"{action}: the run has ended, nothing can be changed; left and right go through it")
+        else:
+            self.say(f"{action}: this run does not take it", "error")
+        return False
+
+    def _selected_worker(self, action: Action) -> CpGroup | None:
+        if not self._may(action):
+            return None
+        if self.selected is None:
+            self.say(f"{action}: select a worker first: up and down, or b for the busiest")
+        return self.selected
+
+    def _confirm(self, kind: Direction, workers: tuple[CpGroup, ...]) -> None:
+        def decided(wanted: bool | None) -> None:
+            if wanted:
+                self._act(Wish(kind, workers))
+
+        title = f"{kind} {' + '.join(map(str, workers))}?"
+        future = self.feed.answer(lambda player: preview(player, kind, workers))
+        self.app.push_screen(ConfirmMove(title, future), decided)
+
+    def _set(self, setting: Setting | None) -> None:
+        if setting is not None:
+            self._act(Wish("tune", setting=setting.name, value=setting.value))
+
+    def _play_at(self, speed: float) -> None:
+        self.feed.ask(lambda player: player.set_speed(speed, monotonic()))
+        self.say(f"replays play at {speed:g}x now")
+
+    def _act(self, wish: Wish) -> None:
+        self.say(f"{wish.action} ...")
+        self.feed.act(wish)
+
+
+def _held(view: ClusterView) -> set[CpGroup]:
+    return {each.group for each in view.workers if each.held_by is not None}
+
+
+def _shared(before: Snapshot, now: Snapshot) -> int:
+    """Return how many of the acts of *now* were there *before*."""
+    if not before.view.acts:
+        return 0
+    last = before.view.acts[-1]
+    return next((place + 1 for place, act in enumerate(now.view.acts) if act == last), 0)

@@ -1,0 +1,122 @@
+"""The operator's side of a live run: connects to its action socket, again when it is lost, and acts."""
+
+from enum import StrEnum
+from pathlib import Path
+from typing import NamedTuple
+
+from vertumnus.actions.client import ActionClient, NotConnected
+from vertumnus.domain.cluster import CpGroup
+from vertumnus.domain.facts import Action
+
+RETRY_S = 1.0
+"""Between two tries to connect [s]."""
+
+
+class Link(StrEnum):
+    """How the console stands to the run."""
+
+    READ_ONLY = "read-only"
+    """The operator asked for a console that cannot act."""
+    NONE = "over"
+    """The run has ended: there is nobody to act on."""
+    CONNECTED = "connected"
+    LOST = "lost, reconnecting"
+
+
+class Wish(NamedTuple):
+    """What the operator wants done."""
+
+    action: Action
+    workers: tuple[CpGroup, ...] = ()
+    setting: str = ""
+    value: int | float | str | None = None
+
+
+class DeskState(NamedTuple):
+    """What the screen shows of the connection."""
+
+    link: Link
+    problem: str
+    """Why it is lost; "" when it is not."""
+    actions: frozenset[Action]
+    """What may be asked for now."""
+
+
+class Desk:
+    """One operator's connection to one run; belongs to the feed's thread."""
+
+    def __init__(self, socket: Path, who: str, *, reads_only: bool) -> None:
+        self._socket = socket
+        self._who = who
+        self._reads_only = reads_only
+        self._client: ActionClient | None = None
+        self._next_try = 0.0
+        self._problem = ""
+        self._is_live = False
+        self.refusals: list[str] = []
+        """What was refused without a place in the log; the screen takes them out."""
+
+    @property
+    def state(self) -> DeskState:
+        """How things stand."""
+        if self._reads_only:
+            return DeskState(Link.READ_ONLY, "", frozenset())
+        if not self._is_live:
+            return DeskState(Link.NONE, "", frozenset())
+        if self._client is None:
+            return DeskState(Link.LOST, self._problem, frozenset())
+        return DeskState(Link.CONNECTED, "", frozenset(self._client.welcome.actions))
+
+    def turn(self, is_live: bool, wall_s: float) -> None:
+        """Connect when it is time, and read what the run answered."""
+        self._is_live = is_live
+        if not is_live:
+            self.close()
+        elif self._client is not None:
+            self._read()
+        elif not self._reads_only and wall_s >= self._next_try:
+            self._next_try = wall_s + RETRY_S
+            self._connect()
+
+    def act(self, wish: Wish) -> None:
+        """Ask the run for *wish*; its answer is read from the log, or here when it never got there."""
+        client = self._client
+        if client is None:
+            self.refusals.append(f"{wish.action}: not connected; {self._advice()}")
+            return
+        try:
+            client.act(*wish)
+        except NotConnected as error:
+            self._lose(error)
+            self.refusals.append(f"{wish.action}: {error}")
+
+    def close(self) -> None:
+        """Hang up; safe to call twice."""
+        if self._client is not None:
+            self._client.close()
+            self._client = None
+
+    def _connect(self) -> None:
+        try:
+            self._client = ActionClient(self._socket, self._who)
+            self._problem = ""
+        except NotConnected as error:
+            self._problem = str(error)
+
+    def _read(self) -> None:
+        assert self._client is not None
+        try:
+            answers = self._client.answers()
+        except NotConnected as error:
+            self._lose(error)
+            return
+        self.refusals += [answer.reason for answer in answers if answer.action_id is None]
+
+    def _lose(self, error: NotConnected) -> None:
+        self._problem = str(error)
+        self.close()
+
+    def _advice(self) -> str:
+        if self._reads_only:
+            return "this console was started with --read-only"
+        return "the run has ended" if not self._is_live else f"trying again ({self._problem})"

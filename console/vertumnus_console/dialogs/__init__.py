@@ -1,0 +1,1 @@
+"""Screens over the screen: confirm a move, look closely, change a parameter, help."""

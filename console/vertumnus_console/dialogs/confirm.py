@@ -1,0 +1,63 @@
+"""Asks before a worker is split or merged, with what it would do."""
+
+from concurrent.futures import Future
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.content import Content
+from textual.screen import ModalScreen
+from textual.widgets import Static
+
+from vertumnus.domain.errors import ConfigError
+from vertumnus_console.preview import Preview
+
+LOOK_S = 0.1
+"""Between two looks whether the preview is there [s]."""
+
+
+class ConfirmMove(ModalScreen[bool]):
+    """Shows the preview of a move; True when the operator wants it."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("y,enter", "answer(True)", "Do it"),
+        Binding("n,escape,q", "answer(False)", "Leave it"),
+    ]
+
+    def __init__(self, title: str, preview: "Future[Preview]") -> None:
+        super().__init__()
+        self._title = title
+        self._preview = preview
+        self._is_legal = False
+
+    def compose(self) -> ComposeResult:
+        with Vertical(classes="dialog") as box:
+            box.border_title = self._title
+            yield Static("asking the pool ...", id="preview", markup=False)
+            yield Static("n or escape: leave it", id="choice", markup=False)
+
+    def on_mount(self) -> None:
+        """Wait for the preview."""
+        self._timer = self.set_interval(LOOK_S, self._look)
+        self._look()
+
+    def action_answer(self, wanted: bool) -> None:
+        """Close; a move that is not legal is never wanted, and one must have been looked at."""
+        if not wanted or self._preview.done():
+            self.dismiss(wanted and self._is_legal)
+
+    def _look(self) -> None:
+        if not self._preview.done():
+            return
+        self._timer.stop()
+        error = self._preview.exception()
+        if error is None:
+            self._is_legal = True
+            told = self._preview.result()
+            self.query_one("#preview", Static).update(Content("\n".join(told.lines)))
+            self.query_one("#choice", Static).update(Content("y or enter: do it    n or escape: leave it"))
+        else:
+            lines = error.problems if isinstance(error, ConfigError) else (str(error),)
+            self.query_one("#preview", Static).update(Content("\n".join(("not possible:", *lines))))
+            self.query_one("#choice", Static).update(Content("enter or escape: close"))

@@ -1,0 +1,57 @@
+"""The help that ``?`` opens on every screen: its words, then all keys."""
+
+from collections.abc import Mapping
+
+from textual.content import Content
+
+from vertumnus_console.dialogs.text import TextScreen
+from vertumnus_console.keys import Key, Kind, of_kind
+
+WORDS = {
+    "overview": """\
+A line is a node, a box a worker, as wide as its degree. "3q 1.2 s": 3 queued;
+predicted work left there, the rest of the running step included. Up and down
+select a worker; s, m and d act on it. Attainment weighs requests by input
+tokens. All requests count here; the report leaves the warm-up out.""",
+    "workers": """\
+running: a request, its tokens to compute (R) and cached (P); +2: two more in
+that step. blocks: in use / all. hits: share of input tokens found cached, of
+the requests that have ended. s, m and d act on the row under the cursor.""",
+    "queues": """\
+The longest queue first, each in the order in which it would run. passes: how
+many that came before it run after it; passed by: the other way round. s:
+predicted prefill; P: cached tokens as routing saw them.""",
+    "trie": """\
+A row is a prefix that no longer prefix is wanted as much as. access: reuses,
+decayed at each scan; missed: predicted time lost for want of a copy; holders:
+workers that have its last block. Enter: holders along the path, and who uses it.""",
+    "choices": """\
+The newest placements: q wait, s service with P cached tokens, gpu the extra GPU
+time beyond the smallest degree, J the cost that decided, margin to the next
+best. Enter: every candidate with every term, and who was left out and why.""",
+    "events": """\
+Moves under way with their bars: half for the drain, half for the switch. Below:
+what operators did, moves, copies with bytes and speed, faults; newest first.""",
+    "model": """\
+Measured over predicted step times by degree: bias of the last 200 steps (above
+0: steps take longer), their P90, the mean over the run. DRIFT: the bias is more
+than the error that the model has anyway. Below: the controller's windows.""",
+    "log": """\
+Newest first: inputs (>), facts (.), orders (<) as the log has them.""",
+}
+
+
+def help_screen(pane: str, keys_of: Mapping[str, str]) -> TextScreen:
+    """Return the help of *pane*; *keys_of* names the keys in force."""
+    parts = [Content.styled(pane, "bold"), Content(WORDS[pane]), Content("")]
+    kinds: tuple[Kind, ...]
+    for title, kinds in (("screens", ("screen",)), ("act", ("act",)), ("show", ("time", "other"))):
+        parts.append(Content.styled(title, "bold"))
+        parts += [_line(key, keys_of) for key in of_kind(*kinds)]
+    parts.append(Content("ctrl+p       all commands by name"))
+    return TextScreen("help", Content("\n").join(parts))
+
+
+def _line(key: Key, keys_of: Mapping[str, str]) -> Content:
+    shown = key.written(keys_of.get(key.name))
+    return Content.assemble((shown.ljust(7), "bold"), f"{key.name.ljust(12)} {key.help}")

@@ -1,0 +1,69 @@
+"""What is told of a run line by line: faults, refusals, actions, moves and copies, newest first."""
+
+from typing import NamedTuple
+
+from vertumnus.domain.move import Move
+from vertumnus.domain.units import SECOND, Nanoseconds, to_seconds
+from vertumnus.records.cache_ops import CacheOp
+from vertumnus.records.reconfigs import Reconfig
+from vertumnus_console.folds import Folds
+from vertumnus_console.words import byte_size, duration
+
+EVENTS = 200
+"""Newest events that are told."""
+
+
+class Event(NamedTuple):
+    """Something that is told on a line."""
+
+    t_ns: Nanoseconds
+    kind: str
+    """A `Fault`'s kind, "action", "refused", "move", "copy", "failed" or "rejected"."""
+    text: str
+
+
+def events_of(folds: Folds) -> tuple[Event, ...]:
+    """Return the newest of what went wrong, what operators did, moves and copies; newest first."""
+    faults = (
+        Event(each.t_ns, each.kind, each.subject + (f": {each.reason}" if each.reason else ""))
+        for each in folds.faults.faults[-EVENTS:]
+        if each.kind != "wish_refused"  # among the acts
+    )
+    unserved = (
+        Event(each.t_ns, each.status, f"request {each.request_id}: {each.reason}")
+        for each in folds.totals.unserved[-EVENTS:]
+    )
+    acts = (
+        Event(each.t_ns, "action" if each.accepted else "refused", str(each))
+        for each in folds.acts.acts[-EVENTS:]
+    )
+    moves = (
+        Event(each.t_ns + each.total_ns, "move", move_text(each))
+        for each in folds.reconfigs.reconfigs[-EVENTS:]
+        if each.outcome == "committed"
+    )
+    copies = (
+        Event(each.t_ns + (each.wait_ns or 0), "copy", copy_text(each))
+        for each in folds.cache_ops.cache_ops[-EVENTS:]
+        if each.outcome == "finished"
+    )
+    newest = sorted([*faults, *unserved, *acts, *moves, *copies], key=lambda event: event.t_ns)
+    return tuple(reversed(newest[-EVENTS:]))
+
+
+def move_text(done: Reconfig) -> str:
+    """Return a committed move with what it took."""
+    parts = [f"{Move(done.kind, done.sources, done.targets)} by {done.by}"]
+    if done.drain_ns is not None and done.switch_ns is not None:
+        parts.append(f"drain {duration(to_seconds(done.drain_ns))}")
+        parts.append(f"switch {duration(to_seconds(done.switch_ns))}")
+    if done.redirected_requests:
+        parts.append(f"{done.redirected_requests} redirected")
+    return ", ".join(parts)
+
+
+def copy_text(done: CacheOp) -> str:
+    """Return a finished copy with its bytes and speed."""
+    size = done.payload_bytes or 0
+    speed = f" at {byte_size(size * SECOND / done.wire_ns)}/s" if done.wire_ns else ""
+    return f"{done.purpose}: {done.blocks} blocks, {byte_size(size)}{speed} to worker {done.worker}"

@@ -1,0 +1,79 @@
+"""All that the console keeps of a run beside its pool, told record by record."""
+
+from collections import deque
+from typing import Any, NamedTuple
+
+from vertumnus.domain.codec import ORDER, Body
+from vertumnus.domain.orders import NoteWindow
+from vertumnus.domain.units import Nanoseconds
+from vertumnus.policy.placement import Decision
+from vertumnus.records.cache_ops import CacheOpList
+from vertumnus.records.clock import Clock
+from vertumnus.records.faults import FaultList
+from vertumnus.records.folds import joined
+from vertumnus.records.log import LogHeader
+from vertumnus.records.reconfigs import ReconfigList
+from vertumnus.records.timeline import Handlers
+from vertumnus_console.acts import Acts
+from vertumnus_console.residuals import Residuals
+from vertumnus_console.totals import Totals
+
+TAPE = 400
+"""Newest records that are kept for the log screen."""
+DECISIONS = 200
+"""Newest placements that are kept."""
+NOTES = 50
+"""Newest windows that are kept."""
+
+
+class Told(NamedTuple):
+    """One record with the time at which it was told; orders carry none."""
+
+    t_ns: Nanoseconds
+    source: int
+    body: Body
+
+
+class Folds:
+    """Folds of one run; copied whole when the replay keeps an instant to come back to."""
+
+    def __init__(self, header: LogHeader) -> None:
+        self.totals = Totals(header.block_tokens, live=header.backend == "live")
+        self.faults = FaultList()
+        self.acts = Acts(_speed(header))
+        self.residuals = Residuals(header.profile.prefill_time())
+        self.tape: deque[Told] = deque(maxlen=TAPE)
+        self.decisions: deque[Decision] = deque(maxlen=DECISIONS)
+        self._clock = Clock()
+        self.reconfigs = ReconfigList(self._clock)
+        self.cache_ops = CacheOpList(self._clock)
+        self.notes: deque[NoteWindow] = deque(maxlen=NOTES)
+        """Newest windows of the controller, oldest first."""
+        own: Handlers = {NoteWindow: self.notes.append}
+        self._handlers = joined(
+            *self.totals.tables,
+            self.faults.handlers,
+            self.acts.handlers,
+            self.residuals.handlers,
+            self.reconfigs.handlers,
+            self.cache_ops.handlers,
+            own,
+        )
+
+    def tell(self, source: int, body: Body) -> None:
+        """Take one input, fact or order, in the order in which they were told."""
+        timed: Any = body
+        if source != ORDER:
+            self._clock.now = timed.at
+        self.tape.append(Told(self._clock.now, source, body))
+        for handler in self._handlers.get(type(body), ()):
+            handler(timed)
+
+    def observe(self, decision: Decision) -> None:
+        """Take one placement."""
+        self.decisions.append(decision)
+
+
+def _speed(header: LogHeader) -> float | None:
+    backend = header.config.get("backend", {})
+    return float(backend.get("speed") or 1.0) if backend.get("clock") == "paced" else None

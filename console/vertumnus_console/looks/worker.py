@@ -1,0 +1,66 @@
+"""One worker, looked at closely: what it runs, who waits there, why the last ones came."""
+
+from vertumnus.domain.cluster import CpGroup
+from vertumnus.domain.units import Nanoseconds, to_seconds
+from vertumnus_console.looks.decisions import runner_up
+from vertumnus_console.looks.queues import queues
+from vertumnus_console.replay import Replay
+from vertumnus_console.words import brief, clock, duration
+
+LINES = 8
+"""Of each list."""
+
+
+def worker_lines(replay: Replay, group: CpGroup, now: Nanoseconds) -> list[str]:
+    """Return what there is to know of worker *group*; one line when it is gone."""
+    worker = replay.pool.fleet.workers.get(group)
+    if worker is None:
+        return [f"worker {group} is gone: it was split or merged"]
+    cache = worker.cache
+    return [
+        f"ranks {group.ranks[0]} to {group.ranks[-1]}, {worker.state}, epoch {worker.epoch}, "
+        f"{brief(cache.used)} of {brief(cache.capacity)} blocks in use",
+        *_running(replay, group),
+        *_waiting(replay, group, now),
+        *_chosen(replay, group),
+    ]
+
+
+def _running(replay: Replay, group: CpGroup) -> list[str]:
+    block = replay.header.block_tokens
+    lines = [
+        f"request {each.request.request_id}".ljust(16)
+        + f"R {brief(each.request.input_tokens - each.cached_blocks * block)}  "
+        + f"P {brief(each.cached_blocks * block)}"
+        for each in replay.pool.fleet.workers[group].running
+    ]
+    return ["", "in its step", *(lines or ["nothing"])]
+
+
+def _waiting(replay: Replay, group: CpGroup, now: Nanoseconds) -> list[str]:
+    waiting = [each for each in queues(replay, now) if each.worker == group]
+    lines = [
+        f"request {each.request_id}".ljust(16)
+        + f"{brief(each.input_tokens)} tokens, {brief(each.cached_tokens)} cached, "
+        + f"s {duration(to_seconds(each.service_ns))}, waited {duration(to_seconds(each.waited_ns))}"
+        for each in waiting[:LINES]
+    ]
+    more = [f"and {len(waiting) - LINES} more (u)"] if len(waiting) > LINES else []
+    return ["", "waiting, next first", *(lines or ["nobody"]), *more]
+
+
+def _chosen(replay: Replay, group: CpGroup) -> list[str]:
+    lines = []
+    for decision in reversed(replay.folds.decisions):
+        if decision.chosen is None or decision.offers[decision.chosen].worker != group:
+            continue
+        offer, second = decision.offers[decision.chosen], runner_up(decision)
+        why = (
+            f"q {duration(to_seconds(offer.queue_ns))} + s {duration(to_seconds(offer.service_ns))} "
+            f"with {brief(offer.cached_tokens)} cached"
+        )
+        over = "" if second is None else f", rather than {decision.offers[second].worker}"
+        lines.append(f"{clock(decision.at):>9} request {decision.request_id}: {why}{over}")
+        if len(lines) == LINES:
+            break
+    return ["", "came here lately, since", *(lines or ["none of the newest placements"])]

@@ -1,0 +1,89 @@
+"""The prefix index by heat."""
+
+from textual.content import Content
+
+from vertumnus.domain.units import BlockKey, to_seconds
+from vertumnus_console.looks.trie import Prefix, PrefixUse, TrieLook, trie
+from vertumnus_console.panes.table import Column, Table
+from vertumnus_console.player import Look, Snapshot
+from vertumnus_console.words import UNDEFINED, brief, duration
+
+COLUMNS = (
+    Column("prefix", 10),
+    Column("tokens", 8, is_right=True),
+    Column("access", 8, is_right=True),
+    Column("missed", 9, is_right=True),
+    Column(" by degree: access/missed/copies", 34),
+    Column("holders", 9, is_right=True),
+)
+
+
+class TriePane(Table):
+    """The screen that answers: which prefixes are hot, and are they where they are wanted?"""
+
+    LOOK = Look("trie", trie, every=5)
+
+    def __init__(self, *, id: str) -> None:
+        super().__init__(COLUMNS, id=id)
+        self._prefixes: tuple[Prefix, ...] = ()
+
+    def show(self, snapshot: Snapshot) -> None:
+        """Draw *snapshot*."""
+        if snapshot.looked is None or snapshot.looked.name != self.LOOK.name or snapshot.looked.age:
+            return
+        look: TrieLook = snapshot.looked.content
+        self._prefixes = look.prefixes
+        self.border_title = f"{look.nodes:,} blocks known, {look.wanted:,} of them wanted"
+        self.fill([row(prefix) for prefix in look.prefixes])
+
+    @property
+    def pointed(self) -> BlockKey | None:
+        """The prefix under the cursor, by its last block."""
+        return self._prefixes[self.cursor_row].key if self.cursor_row < len(self._prefixes) else None
+
+
+def short(key: BlockKey) -> str:
+    """Return a block's key in eight letters: its last ones tell prefixes apart."""
+    return f"{key & 0xFFFF_FFFF:08x}"
+
+
+def row(prefix: Prefix) -> tuple[str, ...]:
+    """Return the cells of *prefix*."""
+    by_degree = " ".join(
+        f"CP{heat.degree} {heat.access:.1f}/{_missed(heat.missed_ns)}/{heat.replicas}" for heat in prefix.heat
+    )
+    return (
+        short(prefix.key),
+        brief(prefix.tokens),
+        f"{prefix.access:.1f}",
+        _missed(prefix.missed_ns),
+        f" {by_degree}",
+        str(len(prefix.holders)),
+    )
+
+
+def told(use: PrefixUse) -> Content:
+    """Return one prefix, looked at closely."""
+    prefix = use.prefix
+    lines = [
+        f"prefix {short(prefix.key)}: {prefix.tokens:,} tokens in {prefix.blocks} blocks",
+        "",
+        "degree   access   missed   replicas",
+        *(
+            f"CP{heat.degree}".ljust(6) + f"{heat.access:9.1f}{_missed(heat.missed_ns):>9}{heat.replicas:>11}"
+            for heat in prefix.heat
+        ),
+        "",
+        "held along the path",
+    ]
+    first = 1
+    for last, holders in use.path:
+        lines.append(f"blocks {first}-{last}".ljust(18) + (", ".join(map(str, holders)) or "nobody"))
+        first = last + 1
+    lines += ["", "used now by"]
+    lines += [f"request {request_id}".ljust(18) + where for request_id, where in use.users]
+    return Content("\n".join(lines if use.users else [*lines, "no open request"]))
+
+
+def _missed(missed_ns: float) -> str:
+    return duration(to_seconds(round(missed_ns))) if missed_ns else UNDEFINED

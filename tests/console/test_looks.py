@@ -1,0 +1,138 @@
+"""What the closer looks say, by hand."""
+
+import pytest
+
+from tests.support.builders import a_prefill_time, a_request
+from tests.support.recorded import WORKERS, a_header, a_history, a_merge
+from vertumnus.domain.cluster import CpGroup
+from vertumnus.domain.codec import FACT, INPUT, ORDER, Record
+from vertumnus.domain.facts import OperatorActed, RequestArrived, StepFinished, StepItem, StepStarted
+from vertumnus.domain.orders import Answer, Prefill
+from vertumnus.domain.units import SECOND
+from vertumnus.policy.placement import Decision, Offer
+from vertumnus.workers.worker import Queued
+from vertumnus_console.acts import Acts
+from vertumnus_console.events import events_of
+from vertumnus_console.folds import Folds
+from vertumnus_console.looks.decisions import runner_up
+from vertumnus_console.looks.queues import _queue
+from vertumnus_console.panes import choices
+from vertumnus_console.residuals import Fit, Residuals
+from vertumnus_console.series import SLICE_NS, SLICES, Series
+
+PAIR, LEFT, RIGHT = WORKERS
+
+
+def told(folds: Folds, records: list[Record]) -> Folds:
+    """Tell *records*."""
+    for record in records:
+        folds.tell(*record)
+    return folds
+
+
+def test_who_passes_whom() -> None:
+    """Of arrivals at 3, 1, 2 s in queue order, the first passes two, the others are passed by it."""
+    waiting = [
+        Queued(Prefill(n, 0, PAIR, n, (), SECOND, 16, None), a_request(n, arrival_ns=at * SECOND))
+        for n, at in enumerate((3, 1, 2))
+    ]
+    rows = _queue(waiting, 16, 10 * SECOND)
+    assert [(row.place, row.passes, row.passed_by) for row in rows] == [(1, 2, 0), (2, 0, 1), (3, 0, 1)]
+    assert [row.waited_ns // SECOND for row in rows] == [7, 9, 8]
+
+
+def test_waits_for_names_what_is_there() -> None:
+    """A request that waits for one of its queue names it; one whose copy is under way names the copy."""
+    orders = [Prefill(0, 0, PAIR, 0, (), SECOND, 0, None), Prefill(1, 0, PAIR, 1, (0, 99), SECOND, 0, 5)]
+    orders.append(Prefill(2, 0, PAIR, 2, (99,), SECOND, 0, 6))
+    rows = _queue([Queued(order, a_request(order.request_id)) for order in orders], 16, 0)
+    assert [row.waits_for for row in rows] == ["", "request 0", "copy 6"]
+
+
+def a_decision() -> Decision:
+    """Three offers, of which the policy left one out, and a worker that was no candidate."""
+    offers = tuple(
+        Offer(worker, 512, queue * SECOND, SECOND, 0) for worker, queue in ((PAIR, 2), (LEFT, 0), (RIGHT, 1))
+    )
+    costs = (3 * SECOND, SECOND, None)
+    excluded = ((CpGroup(4, 4), "drained by ann"),)
+    return Decision(5 * SECOND, 7, 0, offers, costs, excluded, 1)
+
+
+def test_why_this_worker() -> None:
+    """The runner-up is the next in cost, not what was left out; the page has all of them."""
+    decision = a_decision()
+    assert runner_up(decision) == 0
+    assert choices.row(decision)[:3] == ("0:05.0", "7", " 2x1")
+    assert choices.row(decision)[-2:] == (" 0x2", "2.00 s")
+    page = choices.told(decision).plain.splitlines()
+    assert page[3].startswith("2x1") and page[3].endswith("<- chosen")
+    assert page[4].startswith("0x2") and page[5].startswith("3x1")
+    assert page[-1].split(maxsplit=1) == ["4x4", "drained by ann"]
+    nobody = decision._replace(offers=(), costs=(), chosen=None)
+    assert choices.row(nobody)[2] == " nobody" and runner_up(nobody) is None
+
+
+def test_residuals_compare_with_the_model() -> None:
+    """Steps that take 20 % and 40 % longer than Eq. 2 says: bias 30 %, and 200 more of it is a drift."""
+    residuals = Residuals(a_prefill_time())
+    for number, factor in enumerate([1.2, 1.4] * 10):
+        predicted = a_prefill_time().step_shares(2, [(84, 16)])[0]
+        for body in (
+            RequestArrived(0, a_request(number, input_tokens=100)),
+            StepStarted(0, number, PAIR, 0, (StepItem(number, 0, 16),), ()),
+            StepFinished(0, number, PAIR, round(predicted * factor), ()),
+        ):
+            residuals.handlers[type(body)](body)
+    (fit,) = residuals.fits()
+    assert (fit.degree, fit.steps, len(fit.errors)) == (2, 20, 20)
+    assert fit.mean_error == pytest.approx(0.3, abs=1e-6) and fit.recent_bias == pytest.approx(0.3, abs=1e-6)
+    assert fit.recent_p90 == pytest.approx(0.4, abs=1e-6)
+    assert not fit.has_drifted  # it was always so: the model is wrong, but it does not drift
+    assert Fit(2, 500, 0.05, 0.12, 0.2, ()).has_drifted
+
+
+def test_series_keeps_the_newest_slices() -> None:
+    """Percentiles by slice, None where nothing ended, and no more slices than are shown."""
+    series = Series()
+    for place, ttft in ((0, 1), (0, 3), (2, 5)):
+        series.add(place * SLICE_NS, ttft * SECOND)
+    assert series.percentile(2 * SLICE_NS, 50) == (2.0, None, 5.0)
+    series.add(1_000 * SLICE_NS, SECOND)
+    assert series.percentile(1_000 * SLICE_NS, 90) == (*[None] * (SLICES - 1), 1.0)
+
+
+def test_acts_are_told_with_their_answers() -> None:
+    """Who wanted what, what became of it, and the speed that an accepted one set."""
+    acts = Acts(20.0)
+    wishes = [
+        (OperatorActed(1, 0, "ann", "merge", (LEFT, RIGHT)), Answer(0, False, "not now")),
+        (OperatorActed(2, 1, "bob", "speed", value=5), Answer(1, True, "5x")),
+        (OperatorActed(3, 2, "bob", "tune", setting="policy.beta", value=2.0), Answer(2, True, "1 -> 2")),
+    ]
+    for wish, answer in wishes:
+        acts.handlers[OperatorActed](wish)
+        acts.handlers[Answer](answer)
+    assert [str(act) for act in acts.acts] == [
+        "ann: merge 2x1 + 3x1 refused, not now",
+        "bob: speed 5 accepted, 5x",
+        "bob: tune policy.beta 2.0 accepted, 1 -> 2",
+    ]
+    assert acts.speed == 5.0
+
+
+def test_a_move_is_an_event_with_its_times() -> None:
+    """Who began it, how long it drained and switched; the wish stands below it."""
+    folds = told(Folds(a_header()), [*a_history(2), *a_merge(20 * SECOND)])
+    move, act = (event.text for event in events_of(folds)[:2])
+    assert move == "merge 2x1 + 3x1 -> 2x2 by ann, drain 4.00 s, switch 1.00 s, 1 redirected"
+    assert act == "ann: merge 2x1 + 3x1 accepted"
+
+
+def test_the_tape_keeps_the_newest_records() -> None:
+    """Orders carry no time: they get that of the fact before them."""
+    folds = Folds(a_header())
+    folds.tell(INPUT, RequestArrived(5, a_request(0)))
+    folds.tell(ORDER, Answer(0, True, ""))
+    folds.tell(FACT, StepFinished(9, 0, PAIR, 1, ()))
+    assert [(each.t_ns, each.source) for each in folds.tape] == [(5, INPUT), (5, ORDER), (9, FACT)]
