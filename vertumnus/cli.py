@@ -112,6 +112,12 @@ def _salvage(words: Sequence[str]) -> int:
     return salvage(words)
 
 
+def _compare(words: Sequence[str]) -> int:
+    from vertumnus.commandline.comparing import comparing
+
+    return comparing(words)
+
+
 def _profile(words: Sequence[str]) -> int:
     from vertumnus.commandline.applications import become
 
@@ -131,6 +137,7 @@ VERBS: Mapping[str, Verb] = {
     "report": _report,
     "sql": _sql,
     "runs": _runs,
+    "compare": _compare,
     "console": _console,
     "audit": _audit,
     "salvage": _salvage,

@@ -198,9 +198,10 @@ def a_run(
     records: Sequence[Record] | None = None,
     header: LogHeader | None = None,
     name: str = "trial",
+    **started: object,
 ) -> RunDir:
-    """Leave a finished run of *records* below *runs_dir*."""
-    run, recorder = a_run_under_way(runs_dir, run_id, records, header, name)
+    """Leave a finished run of *records* below *runs_dir*; *started* are fields of its RunStart."""
+    run, recorder = a_run_under_way(runs_dir, run_id, records, header, name, **started)
     recorder.finish("finished", BALANCED, wall_s=0.5)
     return run
 
@@ -211,9 +212,11 @@ def a_run_under_way(
     records: Sequence[Record] | None = None,
     header: LogHeader | None = None,
     name: str = "trial",
+    **started: object,
 ) -> tuple[RunDir, Recorder]:
-    """Begin a run and tell it *records*."""
+    """Begin a run and tell it *records*; *started* are fields of its RunStart."""
     start = RunStart(run_id=run_id, name=name, overrides=("seed=0",), cpu_model="a cpu", cores=2)
+    start = replace(start, **started)
     run = RunDir.create(runs_dir, start, "seed: 0\n")
     recorder = Recorder(run, header or a_header())
     for record in a_history(12) if records is None else records:

@@ -3,8 +3,10 @@
 Hydra only composes here: it starts no job, changes no folder and writes nothing.
 """
 
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Sequence
 from contextlib import contextmanager
+from copy import deepcopy
+from functools import lru_cache
 from typing import Any
 
 import yaml
@@ -22,6 +24,9 @@ from omegaconf.errors import OmegaConfBaseException
 from vertumnus.commandline.conf_folders import user_folder
 from vertumnus.config import did_you_mean
 from vertumnus.domain.errors import ConfigError
+
+SWEEP = "sweep"
+"""The key under which an experiment declares a sweep; not part of a run's config."""
 
 _NOISE = ("Config search path:", "provider=", "See https://", "full_key:", "object_type=", "reference_type=")
 
@@ -41,21 +46,44 @@ def hydra_configs() -> Iterator[ConfigLoader]:
     """Make the configs available to this module's other functions while the context lasts."""
     Plugins.instance().register(UserFolderFirst)
     with initialize_config_module("vertumnus.conf", version_base="1.3"):
-        yield GlobalHydra.instance().config_loader()
+        try:
+            yield GlobalHydra.instance().config_loader()
+        finally:
+            _selected.cache_clear()  # files and search path may be others next time
+
+
+@lru_cache(maxsize=1)
+def all_groups(loader: ConfigLoader) -> tuple[str, ...]:
+    """Return the config groups there are; looked for once a loader, since that takes Hydra 6 ms."""
+    return tuple(loader.list_groups(""))
 
 
 def group_options(loader: ConfigLoader, keys: Container[str]) -> dict[str, list[str]]:
     """Return the options of each config group that is among *keys* (each look takes Hydra 6 ms)."""
-    names = [name for name in loader.list_groups("") if name in keys]
+    names = [name for name in all_groups(loader) if name in keys]
     return {name: loader.get_group_options(name) for name in names}
 
 
 def composed(words: Sequence[str]) -> DictConfig:
-    """Return the config that *words* (Hydra overrides) select. Raises ConfigError."""
+    """Return the config that *words* (Hydra overrides) select, without the sweep that it may declare.
+
+    Raises ConfigError.
+    """
+    config = with_sweep(words)
+    OmegaConf.set_struct(config, False)
+    config.pop(SWEEP, None)
+    return config
+
+
+def with_sweep(words: Sequence[str]) -> DictConfig:
+    """Return the config that *words* select, with the sweep of its experiment. Raises ConfigError.
+
+    What is forced (``++key=value``) selects no file, so the jobs of a sweep share what the rest composes to.
+    """
     try:
-        config = compose("config", overrides=list(words))
-        for key, mapping in _whole_mappings(words):
-            OmegaConf.update(config, key, mapping, merge=False, force_add=True)
+        config = deepcopy(_selected(tuple(word for word in words if not word.startswith("++"))))
+        for key, value, is_whole in _values(words):
+            OmegaConf.update(config, key, value, merge=not is_whole, force_add=True)
         return config
     except MissingConfigException as error:
         raise ConfigError(_missing(error)) from error
@@ -81,16 +109,21 @@ def plain(error: Exception) -> str:
     return f"{key}: {text}" if key else text
 
 
-def _whole_mappings(words: Sequence[str]) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Yield the overrides that give a mapping: it replaces the one in the file, where Hydra merges.
+@lru_cache(maxsize=64)
+def _selected(words: tuple[str, ...]) -> DictConfig:
+    return compose("config", overrides=list(words))
 
-    ``cluster.composition={2: 20}`` names the whole composition; merged, it would keep the old
-    degrees beside the new one.
+
+def _values(words: Sequence[str]) -> Iterator[tuple[str, Any, bool]]:
+    """Yield key and value of the overrides that are forced or give a mapping, and whether it is that.
+
+    A mapping replaces the one in the file, where Hydra merges: ``cluster.composition={2: 20}`` names
+    the whole composition; merged, it would keep the old degrees beside the new one.
     """
     for override in OverridesParser.create().parse_overrides(list(words)):
         value = None if override.is_delete() else override.value()
-        if isinstance(value, dict):
-            yield override.key_or_group, value
+        if override.is_force_add() or isinstance(value, dict):
+            yield override.key_or_group, value, isinstance(value, dict)
 
 
 def _missing(error: MissingConfigException) -> str:

@@ -4,10 +4,12 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from hydra.core.config_loader import ConfigLoader
 from msgspec import Struct, structs
 from omegaconf import OmegaConf
 
 from vertumnus.commandline.conf_folders import replaced_files, user_folder
+from vertumnus.commandline.declared import with_declared
 from vertumnus.commandline.exit_codes import FAILED, INTERRUPTED, INVALID, OK
 from vertumnus.commandline.flags import Flags
 from vertumnus.commandline.hydra_configs import composed, hydra_configs, plain_tree
@@ -33,16 +35,34 @@ def run_command(flags: Flags) -> int:
     with hydra_configs() as loader:
         _tell_replaced_files()
         typed = job_words(flags.overrides, loader, flags.multirun)
-        composed_as = [for_hydra(words, loader) for words in typed]
         if flags.show_config:
-            documents = [OmegaConf.to_yaml(composed(words), resolve=flags.resolve) for words in composed_as]
-            print("---\n".join(documents), end="")
+            _show_configs(typed, loader, flags)
             return OK
-        jobs = [_prepared(*words) for words in zip(typed, composed_as, strict=True)]
+        jobs = composed_jobs(typed, loader, is_sweep=flags.multirun)
     if flags.multirun:
         return sweep(jobs, flags)
     config = valid_config(jobs[0])
     return show_plan(config) if flags.dry_run else execute(config, jobs[0].words)
+
+
+def composed_jobs(
+    typed: Sequence[tuple[str, ...]], loader: ConfigLoader, *, is_sweep: bool
+) -> list[Composed]:
+    """Return the jobs of *typed*, each of one value a key; of a sweep with those that are declared.
+
+    Raises ConfigError when what it declares cannot be read.
+    """
+    declared = with_declared(typed, loader)
+    if not is_sweep and declared != list(typed):
+        print(f"this experiment declares a sweep of {len(declared)} runs; -m runs them all", file=sys.stderr)
+    words = declared if is_sweep else typed
+    return [_prepared(each, for_hydra(each, loader)) for each in words]
+
+
+def _show_configs(typed: Sequence[tuple[str, ...]], loader: ConfigLoader, flags: Flags) -> None:
+    jobs = with_declared(typed, loader) if flags.multirun else typed
+    configs = [composed(for_hydra(words, loader)) for words in jobs]
+    print("---\n".join(OmegaConf.to_yaml(config, resolve=flags.resolve) for config in configs), end="")
 
 
 def resumed(flags: Flags) -> Flags:

@@ -4,7 +4,7 @@ A value's key goes to Hydra as a forced addition, so that one check (vertumnus.c
 every unknown key, all of them at once; a config group's option is checked here, against its files.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import product
 
 from hydra.core.config_loader import ConfigLoader
@@ -13,7 +13,7 @@ from hydra.core.override_parser.types import Override
 from hydra.errors import HydraException
 
 from vertumnus.commandline.conf_folders import GROUPS
-from vertumnus.commandline.hydra_configs import group_options, plain
+from vertumnus.commandline.hydra_configs import all_groups, group_options, plain
 from vertumnus.config import did_you_mean
 from vertumnus.domain.errors import ConfigError
 
@@ -41,18 +41,25 @@ def job_words(words: Sequence[str], loader: ConfigLoader, multirun: bool) -> lis
     if not multirun:
         _refuse_sweeps(parsed)
     jobs = list(product(*(_expanded(override) for override in parsed)))
-    named = {override.key_or_group for override in parsed}
+    require_options({word for job in jobs for word in job}, loader)
+    return jobs
+
+
+def require_options(words: Iterable[str], loader: ConfigLoader) -> None:
+    """Raise ConfigError with every one of *words*, each of one value, that names no option of its group."""
+    parser = OverridesParser.create()
+    parsed = {word: parser.parse_override(word) for word in sorted(words)}
+    named = {override.key_or_group for override in parsed.values()}
     # options that lie on a further search path are Hydra's to find
     options = {} if "hydra.searchpath" in named else group_options(loader, named)
-    problems = [problem for job in jobs for word in job for problem in _option_problems(word, options)]
+    problems = [problem for override in parsed.values() for problem in _option_problems(override, options)]
     if problems:
         raise ConfigError(*dict.fromkeys(problems))
-    return jobs
 
 
 def for_hydra(words: Sequence[str], loader: ConfigLoader) -> tuple[str, ...]:
     """Return a job's *words* as Hydra needs them to do what they mean."""
-    groups = loader.list_groups("")
+    groups = all_groups(loader)
     return (*_replaced_alternatives(words), *(_explicit(word, groups) for word in words))
 
 
@@ -112,8 +119,7 @@ def _expanded(override: Override) -> list[str]:
     return [str(override.input_line)]
 
 
-def _option_problems(word: str, options: Options) -> Iterator[str]:
-    override = OverridesParser.create().parse_override(word)
+def _option_problems(override: Override, options: Options) -> Iterator[str]:
     group = override.key_or_group
     if group in VARIANTS:
         whole = VARIANTS[group]

@@ -2,6 +2,7 @@
 
 import csv
 import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
@@ -32,7 +33,7 @@ def report(runs_dir: Path, name: str = "summary", run: str = "latest", form: For
     if name == "summary" and form == "text":
         print_summary(load_report(runs_dir, run_id), console_for())
     elif name == "summary" and form == "json":
-        _print_json(report_json(load_report(runs_dir, run_id)))
+        print_json(report_json(load_report(runs_dir, run_id)))
     else:
         _show(runs_dir, sql_text, form, run_id)
 
@@ -77,9 +78,16 @@ def _show(runs_dir: Path, statement: str, form: Form, run_id: str | None = None)
         _print_answer(query(runs_dir, statement, parameters, only=only), form)
 
 
+def print_csv(rows: Sequence[Mapping[str, Any]]) -> None:
+    """Write *rows*, which have the same keys, to stdout as CSV."""
+    lines = csv.writer(sys.stdout, lineterminator="\n")
+    lines.writerow(rows[0] if rows else ())
+    lines.writerows(row.values() for row in rows)
+
+
 def _print_answer(answer: Answer, form: Form) -> None:
     if form == "json":
-        _print_json(answer.dicts())
+        print_json(answer.dicts())
     elif form == "csv":
         lines = csv.writer(sys.stdout, lineterminator="\n")
         lines.writerow(answer.columns)
@@ -93,6 +101,7 @@ def _print_answer(answer: Answer, form: Form) -> None:
         print(NO_DATA, file=sys.stderr)
 
 
-def _print_json(value: Any) -> None:
+def print_json(value: Any) -> None:
+    """Write *value* to stdout as JSON."""
     encoded = msgspec.json.encode(value, enc_hook=str)
     print(msgspec.json.format(encoded, indent=2).decode())

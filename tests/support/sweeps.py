@@ -1,0 +1,70 @@
+"""Sweeps to compare: runs of known TTFT, beside the record of what they were asked as."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from msgspec.structs import replace
+
+from tests.support.builders import a_request
+from tests.support.recorded import a_header, a_life, a_run, a_ulid, told_in_order
+from vertumnus.domain.units import SECOND
+from vertumnus.records.planned import Planned
+from vertumnus.records.run_row import config_hash
+from vertumnus.records.sweeps import SweepJob, SweepRecord, sweep_id, write_sweep
+
+REQUESTS = 4
+SPACING_S = 10
+"""Between two arrivals of a run [s]."""
+BESIDES_S = 1.5
+"""Queue and hand-off of every request: its TTFT is this and its prefill [s]."""
+
+
+def a_config(policy: str, seed: int, /, **changes: Any) -> dict[str, Any]:
+    """Return the plain config of a run of two phases of 20 s each."""
+    phases = [{"duration_s": 2.0 * SPACING_S, "rate": 0.1}] * 2
+    return {
+        "seed": seed,
+        "policy": {"name": policy},
+        "workload": {"name": "phases", "phases": phases, "start_s": 0.0},
+        "arrival": {"process": "trace", "rate": None, "load": None, "time_scale": None},
+        **changes,
+    }
+
+
+def a_timed_run(
+    runs_dir: Path, number: int, words: Sequence[str], config: Mapping[str, Any], prefill_s: float, **how: Any
+) -> str:
+    """Leave a VALID run of REQUESTS requests, each prefilled in *prefill_s*, and return its id.
+
+    *how*: backend, shift_s of all arrivals, and fields of the RunStart.
+    """
+    backend, shift_s = how.pop("backend", "sim"), how.pop("shift_s", 0)
+    arrivals = [(shift_s + SPACING_S * each) * SECOND for each in range(REQUESTS)]
+    requests = [a_request(each, at) for each, at in enumerate(arrivals)]
+    lives = [a_life(each, prefill_ns=round(prefill_s * SECOND), decode_ns=SECOND) for each in requests]
+    started = {
+        "overrides": tuple(words),
+        "planned": Planned.of(requests),
+        "asked_hash": config_hash(dict(config)),
+        "code_hash": "code",
+        **how,
+    }
+    header = replace(a_header(backend), config=dict(config), seed=config["seed"])
+    a_run(runs_dir, a_ulid(number), told_in_order(lives), header, **started)
+    return a_ulid(number)
+
+
+def a_sweep(runs_dir: Path, prefill_s: Mapping[str, Sequence[float | None]]) -> str:
+    """Leave a sweep of policies x seeds with the prefill times given; None: that run is missing."""
+    cells = [(policy, seed, s) for policy, of in prefill_s.items() for seed, s in enumerate(of)]
+    jobs = []
+    for number, (policy, seed, seconds) in enumerate(cells):
+        words, config = (f"policy={policy}", f"seed={seed}"), a_config(policy, seed)
+        if seconds is not None:
+            # the seed moves the arrivals, as a generator would
+            a_timed_run(runs_dir, number, words, config, seconds, shift_s=seed)
+        jobs.append(SweepJob(words=words, config_hash=config_hash(config), code_hash="code", is_live=False))
+    sweep = sweep_id("trial", jobs)
+    write_sweep(runs_dir, SweepRecord(sweep=sweep, words=("policy=a,b", "seed=0,1"), jobs=tuple(jobs)))
+    return sweep

@@ -1,0 +1,58 @@
+"""The verb ``compare``: sweeps or runs against one another."""
+
+from argparse import Namespace
+from collections.abc import Sequence
+
+from vertumnus.commandline.exit_codes import OK
+from vertumnus.commandline.flags import run_parser
+from vertumnus.report.commands import print_csv, print_json
+from vertumnus.report.compare.comparison import Asked, compare
+from vertumnus.report.compare.members import find_members
+from vertumnus.report.compare.metrics import METRICS, SHOWN, chosen_metrics
+from vertumnus.report.compare.show import comparison_json, flat_rows, print_comparison
+from vertumnus.report.summary import console_for
+
+
+def comparing(words: Sequence[str]) -> int:
+    """``compare SWEEP|RUN...``: groups of runs, paired by seed and arrivals, with intervals."""
+    read = _read(words)
+    metrics = chosen_metrics(read.metric, read.phase)
+    asked = Asked(metrics, read.by, read.baseline, read.phase)
+    comparison = compare(read.runs_dir, find_members(read.runs_dir, read.runs), asked)
+    match read.form:
+        case "json":
+            print_json(comparison_json(comparison))
+        case "csv":
+            print_csv(flat_rows(comparison))
+        case _:
+            print_comparison(comparison, console_for())
+    return OK
+
+
+def _read(words: Sequence[str]) -> Namespace:
+    parser = run_parser("compare", "Compare groups of runs that served the same arrivals.")
+    parser.add_argument(
+        "runs",
+        nargs="*",
+        default=["latest"],
+        metavar="SWEEP|RUN",
+        help="sweep or run ids; default latest sweep",
+    )
+    parser.add_argument(
+        "--by", type=_listed, metavar="KEY,...", help="what to compare; default: the overrides that differ"
+    )
+    parser.add_argument(
+        "--baseline", metavar="GROUP", help="a group, or a part of its name; default the first"
+    )
+    parser.add_argument(
+        "--metric", type=_listed, default=list(SHOWN), metavar="NAME,...", help=f"of {', '.join(METRICS)}"
+    )
+    parser.add_argument("--phase", action="store_true", help="each phase of workload=phases by itself, too")
+    forms = parser.add_mutually_exclusive_group()
+    for form in ("json", "csv"):
+        forms.add_argument(f"--{form}", dest="form", action="store_const", const=form, default="text")
+    return parser.parse_args(list(words))
+
+
+def _listed(word: str) -> list[str]:
+    return [part.strip() for part in word.split(",") if part.strip()]
