@@ -128,7 +128,7 @@ def test_an_unknown_key_is_named_with_the_one_that_was_meant(changes: dict[str, 
         ),
         ({"arrival__rate": "fast"}, "arrival.rate: found 'fast', must be a number"),
         ({"policy__queue_estimate": "remains"}, "policy.queue_estimate: found 'remains', must be one of "),
-        ({"policy__name": "papr"}, "policy.name: found 'papr', must be one of paper, homo, static, "),
+        ({"policy__name": "papr"}, "policy.name: found 'papr', must be one of vertumnus, paper, homo, "),
         ({"backend": {}}, "backend.kind: found null, must be one of sim, live"),
     ],
 )
