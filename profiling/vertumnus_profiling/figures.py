@@ -16,13 +16,10 @@ from vertumnus.domain.prefill_time import PrefillTimeModel
 from vertumnus.domain.profile import Form
 from vertumnus.domain.units import SECOND
 from vertumnus.live.fit import TimedPrefill
+from vertumnus.report.palette import COLOURS, DASHES, MARKERS
 from vertumnus_profiling.break_even import break_even
 from vertumnus_profiling.forms import MOST_P90, FittedForms
 
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
-"""Okabe and Ito's palette, told apart with any colour vision; markers and dashes differ as well."""
-MARKERS = "osD^vP*"
-DASHES = ("-", "--", ":")
 LABELS: dict[Form, str] = {
     "published": "published (g = 0)",
     "log2": "with g·log2(C)",

@@ -57,7 +57,13 @@ def a_header(backend: str = "sim", records: Measurement | None = None) -> LogHea
     """One degree-2 worker beside two degree-1 workers; metrics leave nothing out."""
     return LogHeader(
         code_version="1.2.3",
-        config={"seed": 0, "policy": {"beta": 1.0}},
+        config={
+            "seed": 0,
+            "policy": {"name": "paper", "beta": 1.0},
+            "controller": {"name": "manual"},
+            "workload": {"name": "made up"},
+            "arrival": {"process": "trace"},
+        },
         profile=a_profile(),
         lattice=Lattice(4, (1, 2), 4),
         composition=Composition(WORKERS),

@@ -2,12 +2,14 @@
 
 from argparse import Namespace
 from collections.abc import Sequence
+from pathlib import Path
 
 from vertumnus.commandline.exit_codes import OK
 from vertumnus.commandline.flags import Parser, run_parser
 from vertumnus.config import nearest
 from vertumnus.domain.errors import ConfigError
 from vertumnus.report import commands
+from vertumnus.report.figures import FIGURES
 from vertumnus.report.reports import report_names
 
 
@@ -16,13 +18,21 @@ def report(words: Sequence[str]) -> int:
     parser = _parser("report", "Show a report of one run.", forms=("json", "csv", "parquet"))
     parser.add_argument("name", nargs="?", help=f"one of {', '.join(report_names())}; default summary")
     parser.add_argument("run", nargs="?", help="a run id, its first letters, or latest (default)")
+    parser.add_argument(
+        "--figure",
+        type=Path,
+        metavar="FILE",
+        help=f"draw it, for {' or '.join(FIGURES)}, into a file named *.png, *.svg or *.pdf",
+    )
     read = parser.parse_args(list(words))
     name, run = read.name or "summary", read.run or "latest"
     if read.run is None and name not in report_names():
         if near := nearest(name, report_names()):
             raise ConfigError(f"report {name}: no such report; did you mean {near}?")
         name, run = "summary", name
-    commands.report(read.runs_dir, name, run, _form(read))
+    if read.figure is not None and _form(read) != "text":
+        raise ConfigError(f"--figure: draws a file, --{_form(read)} would have no effect; leave one out")
+    commands.report(read.runs_dir, name, run, _form(read), read.figure)
     return OK
 
 

@@ -11,6 +11,7 @@ import msgspec
 from vertumnus.domain.errors import ConfigError
 from vertumnus.records.finish import salvage
 from vertumnus.records.run_dir import Listing, find_run, list_runs
+from vertumnus.report.figures import draw_report, require_drawable
 from vertumnus.report.reports import report_sql
 from vertumnus.report.run_report import load_report, report_json
 from vertumnus.report.store import Answer, query, query_parquet
@@ -23,14 +24,25 @@ UPRIGHT_COLUMNS = 8
 """A single row with more columns than this is shown as one line for each column."""
 
 
-def report(runs_dir: Path, name: str = "summary", run: str = "latest", form: Form = "text") -> None:
-    """Show report *name* of *run*; a killed run's tables are rebuilt from its log first.
+def report(
+    runs_dir: Path,
+    name: str = "summary",
+    run: str = "latest",
+    form: Form = "text",
+    figure: Path | None = None,
+) -> None:
+    """Show report *name* of *run*, or draw it into *figure*; a killed run's tables are rebuilt first.
 
-    Raises ConfigError when there is no such report or run, or the run is still going.
+    Raises ConfigError when there is no such report or run, the run is still going, or there is no picture.
     """
     sql_text = report_sql(name)
+    if figure is not None:
+        require_drawable(name, figure)
     run_id = _readable_run(runs_dir, run).run.run_id
-    if name == "summary" and form == "text":
+    if figure is not None:
+        draw_report(runs_dir, run_id, figure)
+        print(figure)
+    elif name == "summary" and form == "text":
         print_summary(load_report(runs_dir, run_id), console_for())
     elif name == "summary" and form == "json":
         print_json(report_json(load_report(runs_dir, run_id)))

@@ -9,8 +9,9 @@ from vertumnus.report.compare.axes import Axes, label, split
 from vertumnus.report.compare.members import Member, Members
 from vertumnus.report.compare.metrics import Metric
 from vertumnus.report.compare.pairing import Sample, Standing, standings, unpaired
-from vertumnus.report.compare.phases import WHOLE, phase_values, phases
+from vertumnus.report.compare.phases import WHOLE, phase_values
 from vertumnus.report.compare.sameness import require_same_but_for_seed
+from vertumnus.report.phases import phases
 
 
 class Asked(NamedTuple):
@@ -104,7 +105,7 @@ def _values(
             for metric in asked.metrics
         }
         return of_runs, [WHOLE.name]
-    stretches = {run.run_id: [*phases(run), WHOLE] for run in runs}
+    stretches = {run.run_id: [*phases(run.run_id, run.config), WHOLE] for run in runs}
     names = dict.fromkeys(stretch.name for of in stretches.values() for stretch in of)
     return phase_values(runs_dir, stretches, asked.metrics), list(names)
 

@@ -1,56 +1,19 @@
-"""The phases of a run with ``workload=phases``, in the run's own time, and its metrics in each of them.
+"""The metrics of a run in each of its phases.
 
 Every request that arrived in a phase counts there, those of the warm-up too: a phase is a stretch of the
-run by itself. Run time begins with the first arrival, a mean gap or so after the first phase does.
+run by itself.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
 from math import inf
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-from vertumnus.domain.errors import ConfigError
-from vertumnus.report.compare.members import Member
 from vertumnus.report.compare.metrics import Metric
+from vertumnus.report.phases import Stretch
 from vertumnus.report.store import query
 
-
-class Stretch(NamedTuple):
-    """A part of a run, from its start to before its end [s]."""
-
-    name: str
-    start_s: float
-    end_s: float
-
-
 WHOLE = Stretch("whole run", 0.0, inf)
-
-
-def phases(run: Member) -> list[Stretch]:
-    """Return the phases of *run* that its window of the workload reaches.
-
-    Raises ConfigError when it has none, or when its arrivals were scaled by an unknown factor.
-    """
-    workload, arrival = run.config["workload"], run.config["arrival"]
-    durations = [phase["duration_s"] for phase in workload.get("phases", ())]
-    if not durations:
-        raise ConfigError(f"--phase: run {run.run_id} has no phases (workload {workload['name']})")
-    moved = [key for key in ("rate", "load") if arrival.get(key) is not None]
-    if moved or arrival.get("process") != "trace":
-        told = ", ".join(f"arrival.{key}={arrival[key]}" for key in moved or ["process"])
-        raise ConfigError(f"--phase: run {run.run_id} has {told}, which moves arrivals out of their phases")
-    return _cut(durations, workload.get("start_s", 0.0), arrival.get("time_scale") or 1.0)
-
-
-def _cut(durations: Sequence[float], start_s: float, scale: float) -> list[Stretch]:
-    found, begin = [], -start_s
-    for number, duration in enumerate(durations, 1):
-        end = begin + duration
-        if end > 0.0:
-            found.append(Stretch(f"phase {number}", max(0.0, begin) * scale, end * scale))
-        begin = end
-    last = found[-1]._replace(end_s=inf) if found else None  # whatever still arrives is of the last
-    return [*found[:-1], *([last] if last else [])]
 
 
 def phase_values(
