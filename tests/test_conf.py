@@ -95,6 +95,11 @@ SIMULATED = (
     ("controller=advise", "workload=l_eval", "arrival=poisson"),
     ("controller=off", "workload=production"),
     ("controller=manual", "workload=production_day"),
+    ("workload=mooncake_conversation", "arrival=trace"),
+    ("workload=mooncake_toolagent", "arrival=load"),
+    ("workload=azure_2023_conv", "arrival=rate"),
+    ("workload=burst_gpt", "arrival=poisson"),
+    ("workload=bailian_coder", "arrival=trace"),
     ("cluster=pool40_cp4_cp8", "profile=deepseek_v4_flash-h20", "slo=deepseek_v4_flash"),
 )
 LIVE = (

@@ -130,6 +130,12 @@ def _tune(words: Sequence[str]) -> int:
     become("vertumnus_profiling.tune", words)
 
 
+def _trace(words: Sequence[str]) -> int:
+    from vertumnus.commandline.traces import trace
+
+    return trace(words)
+
+
 VERBS: Mapping[str, Verb] = {
     "ls": _ls,
     "profile": _profile,
@@ -139,6 +145,7 @@ VERBS: Mapping[str, Verb] = {
     "runs": _runs,
     "compare": _compare,
     "console": _console,
+    "trace": _trace,
     "audit": _audit,
     "salvage": _salvage,
 }

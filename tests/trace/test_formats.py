@@ -10,8 +10,8 @@ from vertumnus.trace.blocks import to_requests
 from vertumnus.trace.config import ArrivalConfig
 from vertumnus.trace.files import TraceFiles
 from vertumnus.trace.load import LoadedTrace, load_rows
-from vertumnus.trace.oracle import trace_stats
 from vertumnus.trace.rows import TraceRow
+from vertumnus.trace.stats import trace_stats
 
 SAMPLES = Path(__file__).parent / "samples"
 MS, S = 10**6, 10**9

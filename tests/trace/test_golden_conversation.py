@@ -8,7 +8,8 @@ from vertumnus.domain.errors import ConfigError
 from vertumnus.trace.blocks import to_requests
 from vertumnus.trace.config import ArrivalConfig
 from vertumnus.trace.load import LoadedTrace, load_rows
-from vertumnus.trace.oracle import OracleCache, trace_stats
+from vertumnus.trace.oracle import OracleCache
+from vertumnus.trace.stats import trace_stats
 
 PATH = SHARED / "data/traces/mooncake_conversation_trace.jsonl.gz" if SHARED else None
 pytestmark = pytest.mark.skipif(

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from vertumnus.trace.drafts import BLOCK_TOKENS
 from vertumnus.trace.l_eval import REQUESTS, SPREAD, TASKS, l_eval
-from vertumnus.trace.oracle import trace_stats
 from vertumnus.trace.rows import TraceRow
+from vertumnus.trace.stats import trace_stats
 
 
 def _assert_on_target(rows: list[TraceRow]) -> None:

@@ -81,7 +81,7 @@ ROWS = st.builds(
 @given(st.lists(ROWS, max_size=20))
 def test_parquet_gives_back_every_row(rows: list[TraceRow]) -> None:
     """Every field of every row, none and empty told apart; and what the file says of itself."""
-    about = About(block_tokens=16, unit="s", has_times=False)
+    about = About(block_tokens=16, has_times=False)
     file = BytesIO()
     assert write_rows(file, rows, about) == len(rows)
     found = ParquetRows(BytesIO(file.getvalue()))  # type: ignore[arg-type]

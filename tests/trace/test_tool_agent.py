@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vertumnus.trace.drafts import BLOCK_TOKENS
-from vertumnus.trace.oracle import trace_stats
 from vertumnus.trace.rows import TraceRow
+from vertumnus.trace.stats import trace_stats
 from vertumnus.trace.tool_agent import TICK_NS, TICKS, tool_agent
 
 

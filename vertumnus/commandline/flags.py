@@ -33,6 +33,7 @@ verbs: ls [GROUP]       experiments, workloads, models, clusters, policies, ... 
        tune [key=value ...]  calibrate thresholds and weights on simulated slices; --help says more
        report, sql, runs  results; vertumnus VERB --help says more
        compare [SWEEP|RUN...]  groups of runs against one another, paired, with intervals
+       trace lint|stats|convert|download|capture  trace files; vertumnus trace says more
        console [RUN]    watch a live run, or replay one that has ended
        audit, salvage  replay a run's log and check its books; make the tables of a killed run
 

@@ -35,9 +35,14 @@ def list_configs(words: Sequence[str]) -> int:
 
 def entries(group: str) -> list[Entry]:
     """Return the options of *group* by name; a file of the user's replaces the packaged one."""
+    return [Entry(group, name, _purpose(file)) for name, file in option_files(group).items()]
+
+
+def option_files(group: str) -> dict[str, Traversable]:
+    """Return the file of each option of *group*, by name."""
     folders = [packaged_folder(), *filter(None, [user_folder()])]
     found = {file.name: file for folder in folders for file in _yaml_files(folder.joinpath(group))}
-    return [Entry(group, name.removesuffix(".yaml"), _purpose(found[name])) for name in sorted(found)]
+    return {name.removesuffix(".yaml"): found[name] for name in sorted(found)}
 
 
 def _yaml_files(folder: Traversable) -> Iterator[Traversable]:

@@ -29,6 +29,10 @@ class ChainedKeys:
     def __len__(self) -> int:
         return len(self._interned)
 
+    def parents(self) -> NDArray[np.int64]:
+        """Return the parent of each key, shape (keys,); -1 for the keys of first blocks."""
+        return np.fromiter((parent for parent, _ in self._interned), dtype=np.int64, count=len(self))
+
     def chain(self, block_ids: Iterable[int]) -> tuple[BlockKey, ...]:
         """Return one key for each of *block_ids*, root first."""
         interned, parent, keys = self._interned, _ROOT, []

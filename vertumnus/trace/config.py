@@ -30,6 +30,10 @@ class WorkloadConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     """For generator=phases: the stretches of time, one after the other."""
     path: str | None = None
     """A trace file; replaces the generator where both are given."""
+    url: str | None = None
+    """Where vertumnus trace download fetches the file from."""
+    sha256: str | None = None
+    """Checksum that the download must have; None: the first one counts from then on."""
     mix: tuple[str, ...] = ()
     """Further files of the same format, merged by time since their first requests; no ids are shared."""
     format: FormatName = "mooncake"

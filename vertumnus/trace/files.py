@@ -9,7 +9,8 @@ from typing import TypeVar
 
 from vertumnus.domain.errors import ConfigError, VertumnusError
 from vertumnus.trace.config import WorkloadConfig
-from vertumnus.trace.formats.reader import TraceReader
+from vertumnus.trace.formats.prompts import Usage
+from vertumnus.trace.formats.reader import MOST_PROBLEMS, TraceReader
 from vertumnus.trace.plausible import unit_problem
 from vertumnus.trace.rows import TraceRow
 
@@ -32,11 +33,18 @@ class TraceFiles:
     declared unit; OutOfOrder when rows need to be held and *holds_all* does not allow it.
     """
 
-    def __init__(self, workload: WorkloadConfig, holds_all: bool = False) -> None:
+    def __init__(
+        self, workload: WorkloadConfig, holds_all: bool = False, most_problems: int = MOST_PROBLEMS
+    ) -> None:
         assert workload.path is not None
         self.workload = workload
         self._paths = [Path(path) for path in (workload.path, *workload.mix)]
-        self._readers = [TraceReader(workload, path) for path in self._paths]
+        if workload.url is not None and not self._paths[0].exists():
+            raise ConfigError(
+                f"workload.path: no file {workload.path!r} yet; "
+                f"vertumnus trace download {workload.name} fetches it"
+            )
+        self._readers = [TraceReader(workload, path, most_problems) for path in self._paths]
         self._holds_all = holds_all
 
     @property
@@ -61,6 +69,12 @@ class TraceFiles:
         """Whether rows have times of their own; known when they are read."""
         return all(reader.has_times for reader in self._readers)
 
+    @property
+    def usage(self) -> Usage | None:
+        """What logs of prompts say of their lengths; None where they say nothing."""
+        found = [reader.usage for reader in self._readers if reader.usage is not None]
+        return Usage(*map(sum, zip(*found, strict=True))) if found else None
+
     def __iter__(self) -> Iterator[TraceRow]:
         traces = [self._ordered(place) for place in range(len(self._readers))]
         if len(traces) == 1:
@@ -82,12 +96,14 @@ class TraceFiles:
             raise ConfigError(f"{problem} ({path})")
 
 
-def from_files(workload: WorkloadConfig, use: Callable[[TraceFiles], Result]) -> Result:
+def from_files(
+    workload: WorkloadConfig, use: Callable[[TraceFiles], Result], most_problems: int = MOST_PROBLEMS
+) -> Result:
     """Return what *use* makes of the workload's files; it is called again where they must be held to sort."""
     try:
-        return use(TraceFiles(workload))
+        return use(TraceFiles(workload, most_problems=most_problems))
     except OutOfOrder:
-        return use(TraceFiles(workload, holds_all=True))
+        return use(TraceFiles(workload, holds_all=True, most_problems=most_problems))
 
 
 def in_order(rows: Iterable[TraceRow], held: int) -> Iterator[TraceRow]:

@@ -49,14 +49,18 @@ class Fields:
             return 0
         return self.tokens(key)
 
-    def instant(self, key: str, unit_ns: Nanoseconds) -> Nanoseconds:
-        """Return the time at *key* [ns], which counts in units of *unit_ns*; only seconds have fractions."""
+    def has(self, key: str) -> bool:
+        """Return whether there is something at *key*; null is nothing."""
+        return self.record.get(key) is not None
+
+    def instant(self, key: str, unit_ns: Nanoseconds, has_fractions: bool = False) -> Nanoseconds:
+        """Return the time at *key* [ns], which counts in units of *unit_ns*; seconds may have fractions."""
         value = self.record.get(key)
-        is_whole = unit_ns < UNIT_NS["s"]
+        is_whole = unit_ns < UNIT_NS["s"] and not has_fractions
         kinds = (int,) if is_whole else (int, float)  # by type: true is no number
         if type(value) in kinds and isinstance(value, int | float) and 0 <= value * unit_ns < MOST_NS:
             return round(value * unit_ns)
-        self.wrong(key, "a whole number of ms, at least 0" if is_whole else "seconds, at least 0")
+        self.wrong(key, "a whole number of ms, at least 0" if is_whole else "a number, at least 0")
         return 0
 
     def ids(self, key: str) -> tuple[int, ...]:

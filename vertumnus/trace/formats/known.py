@@ -6,7 +6,15 @@ from typing import Literal, NamedTuple, TypeAlias
 from vertumnus.domain.units import Nanoseconds, Tokens
 
 FormatName: TypeAlias = Literal[
-    "mooncake", "mooncake_plus", "bailian", "azure", "burst_gpt", "share_gpt", "l_eval", "parquet"
+    "mooncake",
+    "mooncake_plus",
+    "bailian",
+    "azure",
+    "burst_gpt",
+    "share_gpt",
+    "l_eval",
+    "prompts",
+    "parquet",
 ]
 Unit: TypeAlias = Literal["ms", "s"]
 UNIT_NS: Mapping[Unit, Nanoseconds] = {"ms": 1_000_000, "s": 1_000_000_000}
@@ -30,5 +38,6 @@ KNOWN: Mapping[FormatName, Known] = {
     "burst_gpt": Known("s", 512),
     "share_gpt": Known(None, 512),
     "l_eval": Known(None, 512),
+    "prompts": Known(None, 512),
     "parquet": Known(None, 512),
 }

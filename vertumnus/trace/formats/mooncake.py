@@ -68,7 +68,7 @@ class MooncakePlusRows:
         """Return the row that one line spells. Raises RowError."""
         fields = json_object(text)
         session = fields.identity("session_id")
-        pause_ns = fields.instant("delay", self._reading.unit_ns) if "delay" in fields.record else None
+        pause_ns = self._instant(fields, "delay") if fields.has("delay") else None
         arrival_ns = self._arrival(fields, session, pause_ns)
         tokens, ids = self._prompt(fields)
         output = fields.output("output_length", self._reading.may_be_empty)
@@ -79,21 +79,25 @@ class MooncakePlusRows:
 
     def _arrival(self, fields: Fields, session: str | None, pause_ns: Nanoseconds | None) -> Nanoseconds:
         latest_ns = self._latest.get(session) if session is not None else None
-        if "timestamp" not in fields.record and latest_ns is not None:
+        if not fields.has("timestamp") and latest_ns is not None:
             return latest_ns + (pause_ns or 0)
         if self._has_times is None:
-            self._has_times = "timestamp" in fields.record
+            self._has_times = fields.has("timestamp")
         if self._has_times:
-            return fields.instant("timestamp", self._reading.unit_ns)
-        if "timestamp" in fields.record:
+            return self._instant(fields, "timestamp")
+        if fields.has("timestamp"):
             fields.wrong("timestamp", "missing, as it is in the first row")
         return 0
 
+    def _instant(self, fields: Fields, key: str) -> Nanoseconds:
+        return fields.instant(key, self._reading.unit_ns, has_fractions=True)
+
     def _prompt(self, fields: Fields) -> tuple[int, tuple[int, ...] | None]:
-        if "input_length" in fields.record or not fields.record.keys() & {"text_input", "messages"}:
-            ids = fields.ids("hash_ids") if "hash_ids" in fields.record else None
+        has_text = fields.has("text_input") or fields.has("messages")
+        if fields.has("input_length") or not has_text:
+            ids = fields.ids("hash_ids") if fields.has("hash_ids") else None
             return fields.tokens("input_length"), ids
-        if "text_input" in fields.record:
+        if fields.has("text_input"):
             return text_blocks(fields.text("text_input"), self._reading)
         return text_blocks(_joined(fields), self._reading)
 

@@ -11,7 +11,6 @@ import pyarrow.parquet as pq
 from msgspec import Struct
 
 from vertumnus.domain.errors import ConfigError
-from vertumnus.trace.formats.known import Unit
 from vertumnus.trace.formats.lines import nearest_file
 from vertumnus.trace.rows import TraceRow
 
@@ -36,8 +35,6 @@ class About(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
 
     block_tokens: int
     """Tokens behind one block id."""
-    unit: Unit | None = None
-    """In which its time stamps were told before; None: not in units."""
     has_times: bool = True
     """Whether arrivals are the trace's own."""
 

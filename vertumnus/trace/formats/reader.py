@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from itertools import chain, islice
+from operator import itemgetter
 from pathlib import Path
 from typing import NamedTuple
 
@@ -16,6 +17,7 @@ from vertumnus.trace.formats.known import UNIT_NS, FormatName
 from vertumnus.trace.formats.lines import Line, numbered_lines
 from vertumnus.trace.formats.mooncake import BailianRows, MooncakePlusRows, MooncakeRows
 from vertumnus.trace.formats.parquet import ParquetRows
+from vertumnus.trace.formats.prompts import PromptRows, Usage
 from vertumnus.trace.formats.tables import AzureRows, BurstGptRows
 from vertumnus.trace.plausible import block_problem, has_all_blocks
 from vertumnus.trace.rows import TraceRow
@@ -33,6 +35,7 @@ TEXT_FORMATS: Mapping[FormatName, TextFormat] = {
     "burst_gpt": TextFormat(BurstGptRows, has_header=True),
     "share_gpt": TextFormat(ShareGptRows),
     "l_eval": TextFormat(LEvalRows),
+    "prompts": TextFormat(PromptRows),
 }
 """The formats of lines; `parquet` is the other one."""
 
@@ -65,8 +68,8 @@ class TraceReader:
         self._skips: bool = workload.bad_rows == "skip"
         self._most_problems = most_problems
         self._source: HasTimes | None = None
-        self.problems: list[str] = []
-        """What is wrong with the rows read so far, with bad_rows=error."""
+        self._problems: list[tuple[int, str]] = []
+        """Line and problem of the bad rows read so far, with bad_rows=error."""
         self.skipped = 0
         """Bad rows left out so far."""
         self.empty = 0
@@ -76,6 +79,12 @@ class TraceReader:
     def has_times(self) -> bool:
         """Whether rows have times of their own; known when they are read."""
         return self._source is None or self._source.has_times
+
+    @property
+    def usage(self) -> Usage | None:
+        """What a log of prompts says of its lengths; None where it says nothing."""
+        is_told = isinstance(self._source, PromptRows) and self._source.usage.tokens > 0
+        return self._source.usage if isinstance(self._source, PromptRows) and is_told else None
 
     def __iter__(self) -> Iterator[TraceRow]:
         parsed = self._parsed()
@@ -92,8 +101,8 @@ class TraceReader:
                 self.empty += 1
                 if self._keeps_empty:
                     yield row._replace(output_tokens=1)
-        if self.problems:
-            raise ConfigError(*self.problems)
+        if self._problems:
+            raise ConfigError(*self._told())
 
     def _parsed(self) -> Iterator[_NumberedRow]:
         if self._format == "parquet":
@@ -134,15 +143,20 @@ class TraceReader:
         if self._skips:
             self.skipped += 1
             return
-        self.problems += [f"{self._path}:{line}: {problem}" for problem in problems]
-        if len(self.problems) >= self._most_problems:
-            raise ConfigError(*self.problems, f"{self._path}: too many bad rows, stopped at line {line}")
+        self._problems += [(line, problem) for problem in problems]
+        if len(self._problems) >= self._most_problems:
+            raise ConfigError(*self._told(), f"{self._path}: too many bad rows, stopped at line {line}")
+
+    def _told(self) -> list[str]:
+        """Return the problems by line; those of the head's blocks were found after its others."""
+        by_line = sorted(self._problems, key=itemgetter(0))
+        return [f"{self._path}:{line}: {problem}" for line, problem in by_line]
 
     def _refuse_cut(self, line: Line) -> None:
         # skipping it would hide that unknown rows are missing behind it
         if not line.is_ended and not line.text.rstrip().endswith(b"}"):
             raise ConfigError(
-                *self.problems, f"{self._path}:{line.number}: the file ends inside this line: it is cut"
+                *self._told(), f"{self._path}:{line.number}: the file ends inside this line: it is cut"
             )
 
     def _first_short(self, head: list[_NumberedRow]) -> str:

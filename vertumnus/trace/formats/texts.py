@@ -26,15 +26,12 @@ class TextBlocks(NamedTuple):
     """One for each block, root first, a partial last one included; equal for equal texts up to there."""
 
 
-def text_blocks(text: str, reading: Reading, salt: bytes = b"") -> TextBlocks:
-    """Return the length and the block ids of *text*; under two salts no ids are equal.
-
-    Raises RowError when there is no text.
-    """
+def text_blocks(text: str, reading: Reading) -> TextBlocks:
+    """Return the length and the block ids of *text*. Raises RowError when there is no text."""
     if not text:
         raise RowError("the prompt is empty")
     tokens = count_tokens(text, reading.chars_per_token)
-    digest, ids = blake2b(key=salt, digest_size=ID_BYTES), []
+    digest, ids = blake2b(digest_size=ID_BYTES), []
     for block in range(blocks_for(tokens, reading.block_tokens)):
         digest.update(_slice(text, block, reading).encode("utf-8", "surrogatepass"))
         ids.append(int.from_bytes(digest.digest(), "little") & _ID_MASK)
