@@ -100,6 +100,12 @@ def _console(words: Sequence[str]) -> int:
     return console(words)
 
 
+def _preview(words: Sequence[str]) -> int:
+    from vertumnus.commandline.previewing import preview
+
+    return preview(words)
+
+
 def _audit(words: Sequence[str]) -> int:
     from vertumnus.commandline.auditing import audit
 
@@ -146,6 +152,7 @@ VERBS: Mapping[str, Verb] = {
     "compare": _compare,
     "console": _console,
     "trace": _trace,
+    "preview": _preview,
     "audit": _audit,
     "salvage": _salvage,
 }

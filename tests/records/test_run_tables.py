@@ -91,6 +91,7 @@ def test_a_pool_that_changes_fills_its_tables(tmp_path: Path) -> None:
         "persistence": 2,
         "action": None,
         "reason": "why",
+        "forecast_id": None,
         "composition": "2 x CP1 + 1 x CP2",
     }
     assert reconfig == {

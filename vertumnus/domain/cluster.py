@@ -49,6 +49,14 @@ class CpGroup(NamedTuple):
         return f"{self.first_rank}x{self.degree}"
 
 
+def group_named(name: str) -> CpGroup:
+    """Return the group that *name*, ``<first rank>x<degree>``, stands for. Raises ValueError for another."""
+    first, _, degree = name.partition("x")
+    if not (first.isdecimal() and degree.isdecimal() and int(degree) > 0):
+        raise ValueError(f"workers must be named <first rank>x<degree> as 0x4, got {name}")
+    return CpGroup(int(first), int(degree))
+
+
 def is_power_of_two(number: int) -> bool:
     """Return whether *number* is 1, 2, 4, ..."""
     return number > 0 and number & (number - 1) == 0

@@ -9,6 +9,7 @@ from typing import Literal, NamedTuple, TypeAlias
 from msgspec import Struct
 
 from vertumnus.domain.cluster import CpGroup
+from vertumnus.domain.forecast import ForecastOutcome
 from vertumnus.domain.request import Request
 from vertumnus.domain.units import (
     BlockKey,
@@ -242,6 +243,21 @@ class OperatorActed(Fact, frozen=True, gc=False, array_like=True, tag=True):
     """What to set: the parameter tuned, or the speed of a paced run."""
 
 
+class ForecastFinished(Fact, frozen=True, gc=False, array_like=True, tag=True):
+    """The answer to a Forecast order. It comes from outside and is an input: no replay computes it anew."""
+
+    forecast_id: int
+    outcomes: tuple[ForecastOutcome, ...]
+    """Of staying, then of each move in the order's sequence."""
+
+
+class ForecastFailed(Fact, frozen=True, gc=False, array_like=True, tag=True):
+    """A Forecast order has no answer, and none will come."""
+
+    forecast_id: int
+    reason: str
+
+
 class TimerFired(Fact, frozen=True, gc=False, array_like=True, tag=True):
     """A timer that the control plane set; windows count from ``due_ns``, not from ``at``."""
 
@@ -250,7 +266,14 @@ class TimerFired(Fact, frozen=True, gc=False, array_like=True, tag=True):
 
 
 InputFact: TypeAlias = (
-    RequestArrived | RequestCancelled | RankLost | DecodeRankLost | OperatorActed | TimerFired
+    RequestArrived
+    | RequestCancelled
+    | RankLost
+    | DecodeRankLost
+    | OperatorActed
+    | ForecastFinished
+    | ForecastFailed
+    | TimerFired
 )
 """Told by the world through the engine."""
 

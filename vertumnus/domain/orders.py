@@ -5,6 +5,7 @@ from typing import Literal, TypeAlias
 from msgspec import Struct
 
 from vertumnus.domain.cluster import CpGroup
+from vertumnus.domain.move import Move
 from vertumnus.domain.units import BlockKey, Epoch, Nanoseconds, Rank, RequestId, Tokens
 
 TransferReason: TypeAlias = Literal["reconcile", "pull", "inter", "intra"]
@@ -105,8 +106,8 @@ class NoteWindow(Order, frozen=True, gc=False, array_like=True, tag=True):
     requests: int
     demand_ns: Nanoseconds
     """D(k): predicted work that arrived, at the degrees that it was routed to."""
-    capacity_ns: Nanoseconds
-    """kappa * H over the workers in service."""
+    capacity_ns: Nanoseconds | None
+    """kappa * H over the workers in service; None where kappa is not known."""
     long_fraction: float | None
     """Share of long requests; None when nothing arrived."""
     signal: Literal["split", "merge"] | None
@@ -116,6 +117,24 @@ class NoteWindow(Order, frozen=True, gc=False, array_like=True, tag=True):
     action: str
     """What was begun, what `advise` would have begun, or nothing: "split 0x4 -> 0x2 + 2x2", ""."""
     reason: str
+    forecast_id: int | None = None
+    """The forecast that was asked for at the window's end; None without one."""
+
+
+class Forecast(Order, frozen=True, gc=False, array_like=True, tag=True):
+    """Ask what staying and each of *moves* would lead to; answered by ForecastFinished or ForecastFailed."""
+
+    forecast_id: int
+    moves: tuple[Move, ...]
+    """Candidates; staying is always looked at too, and first."""
+    span_ns: Nanoseconds
+    """How far to look: the arrivals of this long before now stand for those of as long after it."""
+    load: float = 1.0
+    """How many times as fast they come then."""
+    is_kept: bool = False
+    """Whether its hindsight will be asked for."""
+    hindsight_of: int | None = None
+    """An earlier forecast to make again, from its own moment, with the arrivals that have come since."""
 
 
 class Answer(Order, frozen=True, gc=False, array_like=True, tag=True):
@@ -143,6 +162,7 @@ AnyOrder: TypeAlias = (
     | AdoptEpoch
     | CloseTransition
     | NoteWindow
+    | Forecast
     | Answer
     | SetTimer
 )

@@ -1,32 +1,38 @@
 """Changes of composition: who asks for them, and what they change in the books (sec. 6)."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from vertumnus.domain.cluster import CpGroup, Lattice
 from vertumnus.domain.errors import ConfigError
-from vertumnus.domain.facts import AnyFact, OperatorActed
-from vertumnus.domain.move import Move
-from vertumnus.domain.orders import Answer, AnyOrder, CloseTransition, SetTimer
+from vertumnus.domain.facts import AnyFact, ForecastFailed, ForecastFinished, OperatorActed, TimerFired
+from vertumnus.domain.move import Direction, Move
+from vertumnus.domain.orders import Answer, AnyOrder, CloseTransition, NoteWindow, SetTimer
 from vertumnus.domain.prefill_time import PrefillTimeModel
 from vertumnus.domain.units import Nanoseconds, to_ns
 from vertumnus.policy.ledger import Ledger
 from vertumnus.policy.pool import PoolState
 from vertumnus.policy.prefix.index import PrefixIndex
 from vertumnus.policy.prefix.reconcile import Reconciler
+from vertumnus.policy.reconfig.advise import Adviser
 from vertumnus.policy.reconfig.capacity import Capacity
 from vertumnus.policy.reconfig.config import (
+    SWITCH_TIMEOUT_S,
+    AdviseController,
     ControllerConfig,
     ManualController,
     OffController,
     Thresholds,
+    WhatIfController,
 )
-from vertumnus.policy.reconfig.controller import Controller, PoolView
+from vertumnus.policy.reconfig.controller import Controller
 from vertumnus.policy.reconfig.mode import Mode, ModeSwitch, configured_mode
 from vertumnus.policy.reconfig.moves import check_move
 from vertumnus.policy.reconfig.transition import Transition, Transitions
+from vertumnus.policy.reconfig.verdict import Controls, PoolView, Verdict
+from vertumnus.policy.reconfig.what_if import WhatIf
 from vertumnus.policy.statistics import PrefixStatistics
 
 WINDOW = "window"
@@ -51,7 +57,7 @@ class Composer:
         books: Books,
         lattice: Lattice,
         switch_timeout_ns: Nanoseconds,
-        controller: Controller | None,
+        controller: Controls | None,
         mode: ModeSwitch,
     ) -> None:
         """Follow *controller*, if there is one and *mode* lets it."""
@@ -86,18 +92,30 @@ class Composer:
             raise ConfigError("controller=off takes no moves; use controller=manual")
         return [Answer(fact.action_id, True, ""), *self._comply(fact)]
 
-    def window_ended(self, due_ns: Nanoseconds) -> list[AnyOrder]:
-        """Close the window that is due and do what the controller makes of it."""
-        assert self.controller is not None  # its timer is only set with one
-        view = PoolView(self._books.pool.in_routing, self.busy, self._drain, self._reconcile_blocks)
-        note, move = self.controller.close_window(due_ns, view)
-        timer = SetTimer(WINDOW, due_ns + self.controller.window_ns)
-        if move is None:
-            return [note, timer]
-        why_not = self.mode.why_not(due_ns)
-        if why_not is not None:
-            return [replace(note, action="", reason=f"{note.reason}; {move} is left, {why_not}"), timer]
-        return [note, timer, *self._begin(move)]
+    def legal_move(self, kind: Direction, workers: Collection[CpGroup]) -> Move:
+        """Return the move that *workers* can make now. Raises ConfigError with every reason against it."""
+        self._refuse_held(kind, workers)
+        return check_move(self._books.pool.serving, self._lattice, kind, workers, self.busy)
+
+    def forecast_ended(self, fact: ForecastFinished | ForecastFailed) -> list[AnyOrder]:
+        """Tell the controller what became of a forecast and do what it makes of it."""
+        if self.controller is None:
+            return []
+        return self._follow(self.controller.answered(fact, self._view()), fact.at)
+
+    def timer_fired(self, fact: TimerFired) -> list[AnyOrder]:
+        """Take a timer: a window's, a transition's, or one of the controller's own."""
+        if self.controller is None:
+            return self.handle(fact)
+        if fact.name != WINDOW:
+            return [*self.controller.timer_fired(fact), *self.handle(fact)]
+        verdict = self.controller.close_window(fact.due_ns, self._view())
+        return self._follow(verdict, fact.due_ns, SetTimer(WINDOW, fact.due_ns + self.controller.window_ns))
+
+    def silence(self) -> None:
+        """Ask for nothing from here on, but take what an operator wants: the copy that a forecast tries."""
+        self.controller = None
+        self.mode = ModeSwitch(Mode.MANUAL)
 
     def handle(self, fact: AnyFact) -> list[AnyOrder]:
         """Take a fact that may move a transition on; the books are changed when one closes."""
@@ -113,11 +131,22 @@ class Composer:
             self.mode.turn(fact.action)
             return []
         assert fact.action in ("split", "merge")
-        self._refuse_held(fact)
-        serving = self._books.pool.serving
-        move = check_move(serving, self._lattice, fact.action, fact.workers, self.busy)
+        move = self.legal_move(fact.action, fact.workers)
         self.mode.note_move_by_hand(fact.at)
         return self._begin(move)
+
+    def _view(self) -> PoolView:
+        return PoolView(self._books.pool.in_routing, self.busy, self._drain, self._reconcile_blocks)
+
+    def _follow(self, verdict: Verdict, now: Nanoseconds, *then: AnyOrder) -> list[AnyOrder]:
+        """Return the orders of *verdict*, *then*, and those of its move unless the mode forbids it."""
+        orders, move = verdict
+        if move is None:
+            return [*orders, *then]
+        why_not = self.mode.why_not(now)
+        if why_not is not None:
+            return [*(_left(order, move, why_not) for order in orders), *then]
+        return [*orders, *then, *self._begin(move)]
 
     def _begin(self, move: Move) -> list[AnyOrder]:
         orders = self._transitions.begin(move)
@@ -143,13 +172,11 @@ class Composer:
             lost = sum(group.mask for group in order.targets)
             books.statistics.note_unheld(books.index.forget(lost))
 
-    def _refuse_held(self, fact: OperatorActed) -> None:
-        for worker in fact.workers:
+    def _refuse_held(self, kind: Direction, workers: Collection[CpGroup]) -> None:
+        for worker in workers:
             state = self._books.pool.workers.get(worker)
             if state is not None and state.held_by is not None:
-                raise ConfigError(
-                    f"{fact.action} {worker}: it is drained by {state.held_by}; reopen it first"
-                )
+                raise ConfigError(f"{kind} {worker}: it is drained by {state.held_by}; reopen it first")
 
     def _drain(self, worker: CpGroup) -> Nanoseconds:
         return self._books.ledger.running(worker)
@@ -183,13 +210,31 @@ def compose(
 
     Raises ConfigError when kappa is missing for a degree that the controller may have to judge.
     """
-    hold_s = config.hold_s if isinstance(config, Thresholds) else 0.0
+    hold_s = config.hold_s if isinstance(config, Thresholds | WhatIfController) else 0.0
     mode = ModeSwitch(configured_mode(config), to_ns(hold_s))
-    if isinstance(config, OffController):
-        return Composer(books, lattice, 0, None, mode)
-    timeout_ns = to_ns(config.switch_timeout_s)
-    if isinstance(config, ManualController):
-        return Composer(books, lattice, timeout_ns, None, mode)
+    timeout_s = SWITCH_TIMEOUT_S if isinstance(config, OffController) else config.switch_timeout_s
+    controller = _controller(config, lattice, prefill_time, kappa, token_scale)
+    return Composer(books, lattice, to_ns(timeout_s), controller, mode)
+
+
+def _controller(
+    config: ControllerConfig,
+    lattice: Lattice,
+    prefill_time: PrefillTimeModel,
+    kappa: Mapping[int, float],
+    token_scale: float,
+) -> Controls | None:
+    if isinstance(config, OffController | ManualController):
+        return None
     long_tokens = max(1, round(config.long_tokens * token_scale))
+    if isinstance(config, WhatIfController):
+        return WhatIf(config, lattice, long_tokens)
     controller = Controller(config, Capacity(kappa), prefill_time, lattice, long_tokens)
-    return Composer(books, lattice, timeout_ns, controller, mode)
+    return Adviser(controller, to_ns(config.replay_s)) if isinstance(config, AdviseController) else controller
+
+
+def _left(order: AnyOrder, move: Move, why_not: str) -> AnyOrder:
+    """Return the note of a window without its move, which is left for a reason; another order as it is."""
+    if not isinstance(order, NoteWindow):
+        return order
+    return replace(order, action="", reason=f"{order.reason}; {move} is left, {why_not}")

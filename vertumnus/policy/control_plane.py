@@ -4,17 +4,19 @@
 the same facts give the same orders, so a log can be replayed against a fresh control plane.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any, Literal
 
 from msgspec import Struct
 
-from vertumnus.domain.cluster import Composition, Lattice
+from vertumnus.domain.cluster import Composition, CpGroup, Lattice
 from vertumnus.domain.errors import InvariantError
 from vertumnus.domain.facts import (
     AnyFact,
     EpochAdopted,
     Evicted,
+    ForecastFailed,
+    ForecastFinished,
     OperatorActed,
     RankLost,
     RequestArrived,
@@ -32,12 +34,13 @@ from vertumnus.domain.facts import (
     WorkerFormed,
 )
 from vertumnus.domain.link import LinkConfig
+from vertumnus.domain.move import Direction, Move
 from vertumnus.domain.orders import AnyOrder, Cancel, CloseTransition, Prefill, Reject, SetTimer
 from vertumnus.domain.prefill_time import PrefillTimeModel
 from vertumnus.domain.request import Request
 from vertumnus.domain.units import Blocks, JobId, Nanoseconds, RequestId, Tokens, to_ns
 from vertumnus.policy.candidates import WorkerState
-from vertumnus.policy.composer import WINDOW, Books, compose
+from vertumnus.policy.composer import Books, compose
 from vertumnus.policy.config import CacheConfig, PolicyConfig
 from vertumnus.policy.ledger import Ledger
 from vertumnus.policy.links import Links
@@ -49,6 +52,7 @@ from vertumnus.policy.prefix.index import Match, PrefixIndex
 from vertumnus.policy.prefix.pull import Puller
 from vertumnus.policy.prefix.reconcile import Reconciler
 from vertumnus.policy.prefix.transfers import Fetch, TransferBook
+from vertumnus.policy.recent import RecentArrivals
 from vertumnus.policy.reconfig.config import ControllerConfig, ManualController
 from vertumnus.policy.reconfig.holds import Holds
 from vertumnus.policy.reconfig.mode import Mode
@@ -107,6 +111,7 @@ class ControlPlane:
         )
         self.operators = self._take_operators()
         self._waiting = Waiting()
+        self.recent = RecentArrivals()
         self._prefill_time = prefill_time
         self._max_attempts = max_attempts
         self._scan_interval = to_ns(cache.scan_interval_s)
@@ -128,6 +133,8 @@ class ControlPlane:
             TransferFinished: self._transfer_finished,
             TransferFailed: self._transfer_ended,
             OperatorActed: self.operators.acted,
+            ForecastFinished: self._composer.forecast_ended,
+            ForecastFailed: self._composer.forecast_ended,
             TimerFired: self._timer_fired,
         }
 
@@ -159,6 +166,18 @@ class ControlPlane:
         """Return who moves the composition at *now*."""
         return self._composer.mode.at(now)
 
+    def legal_move(self, kind: Direction, workers: Collection[CpGroup]) -> Move:
+        """Return the move that *workers* can make now. Raises ConfigError with every reason against it."""
+        return self._composer.legal_move(kind, workers)
+
+    def timers(self, now: Nanoseconds) -> list[SetTimer]:
+        """Return the timers that run at *now*, those of controllers and transitions aside."""
+        return [SetTimer(SCAN, (now // self._scan_interval + 1) * self._scan_interval)]
+
+    def silence(self) -> None:
+        """Leave the composition to operators from here on: the copy that a forecast tries a move on."""
+        self._composer.silence()
+
     def check(self) -> None:
         """Raise InvariantError unless all books are consistent and settle with the open requests."""
         self.ledger.check()
@@ -173,6 +192,7 @@ class ControlPlane:
         request = fact.request
         placed = self._open[request.request_id] = Placed(request)
         match = self.index.match(request.block_keys or ())
+        self.recent.note(request, match.known)
         decision = self._placer.decide(request, 0, match.held, fact.at)
         if decision.offers and match.known:
             self._count_missed(request, match, decision)
@@ -342,14 +362,14 @@ class ControlPlane:
         return self._change_composition(fact)
 
     def _change_composition(self, fact: AnyFact) -> list[AnyOrder]:
-        orders = self._composer.handle(fact)
-        is_closed = any(isinstance(order, CloseTransition) for order in orders)
-        return orders + self._place_waiting(fact.at) if is_closed else orders
+        return self._and_who_waited(self._composer.handle(fact), fact.at)
 
     def _timer_fired(self, fact: TimerFired) -> list[AnyOrder]:
         if fact.name == SCAN:
             self.statistics.scan()
             return [SetTimer(SCAN, fact.due_ns + self._scan_interval)]
-        if fact.name == WINDOW:
-            return self._composer.window_ended(fact.due_ns)
-        return self._change_composition(fact)
+        return self._and_who_waited(self._composer.timer_fired(fact), fact.at)
+
+    def _and_who_waited(self, orders: list[AnyOrder], now: Nanoseconds) -> list[AnyOrder]:
+        is_closed = any(isinstance(order, CloseTransition) for order in orders)
+        return orders + self._place_waiting(now) if is_closed else orders

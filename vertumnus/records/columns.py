@@ -30,6 +30,11 @@ class Column(NamedTuple):
         get, value = attrgetter(part), self.value
         return self._replace(value=lambda row: value(get(row)))
 
+    def within_optional(self, part: str) -> "Column":
+        """Return this column for rows that hold its row object, or None, as *part*."""
+        get, value = attrgetter(part), self.value
+        return self._replace(value=lambda row: None if get(row) is None else value(get(row)))
+
 
 def _field(name: str, kind: SqlType, source: str | None = None) -> Column:
     return Column(name, kind, attrgetter(source or name))
@@ -151,6 +156,7 @@ _WINDOWS = (
     _field("persistence", "INTEGER", "note.persistence"),
     Column("action", "VARCHAR", lambda row: row.note.action or None),
     _field("reason", "VARCHAR", "note.reason"),
+    _field("forecast_id", "BIGINT", "note.forecast_id"),
     Column("composition", "VARCHAR", lambda row: str(row.composition)),
 )
 
@@ -185,6 +191,33 @@ _CACHE_OPS = (
     _field("payload_bytes", "BIGINT"),
     _seconds("wire"),
     _seconds("wait"),
+)
+
+_OUTCOME = (
+    Column("move", "VARCHAR", lambda outcome: None if outcome.move is None else str(outcome.move)),
+    _field("requests", "BIGINT"),
+    _field("served", "BIGINT"),
+    _seconds("ttft_mean"),
+    _seconds("ttft_p90"),
+    _field("slo_attainment", "DOUBLE"),
+    _seconds("drain"),
+    _seconds("switch"),
+    _field("missing_blocks", "BIGINT"),
+    _field("copied_blocks", "BIGINT"),
+    _field("copied_bytes", "BIGINT"),
+)
+
+_FORECASTS = (
+    _VERSION,
+    _field("forecast_id", "BIGINT", "order.forecast_id"),
+    _field("t_ns", "BIGINT"),
+    _seconds("span").within("order"),
+    _field("hindsight_of", "BIGINT", "order.hindsight_of"),
+    _field("status", "VARCHAR"),
+    _field("reason", "VARCHAR"),
+    _seconds("answer"),
+    _field("made", "BOOLEAN"),
+    *(column.within_optional("outcome") for column in _OUTCOME),
 )
 
 _FAULTS = (
@@ -290,6 +323,7 @@ TABLES: Final[dict[str, tuple[Column, ...]]] = {
     "windows": _WINDOWS,
     "reconfigs": _RECONFIGS,
     "cache_ops": _CACHE_OPS,
+    "forecasts": _FORECASTS,
     "faults": _FAULTS,
 }
 """Every table of a run."""

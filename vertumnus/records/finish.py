@@ -65,6 +65,7 @@ def finish_run(
     write_table(run.table("windows"), "windows", folds.windows)
     write_table(run.table("reconfigs"), "reconfigs", folds.reconfigs)
     write_table(run.table("cache_ops"), "cache_ops", folds.cache_ops)
+    write_table(run.table("forecasts"), "forecasts", folds.forecasts)
     write_table(run.table("faults"), "faults", folds.faults)
     write_table(run.table("runs"), "runs", [row])
     end = RunEnd(status=status, verdict=verdict.verdict, reasons=verdict.reasons)

@@ -9,6 +9,7 @@ from vertumnus.domain.units import Nanoseconds
 from vertumnus.records.cache_ops import CacheOp, CacheOpList
 from vertumnus.records.clock import Clock
 from vertumnus.records.faults import Fault, FaultList
+from vertumnus.records.forecasts import ForecastList, ForecastRow
 from vertumnus.records.load import WorkerLoad, WorkerSample
 from vertumnus.records.log import LogHeader
 from vertumnus.records.reconfigs import Reconfig, ReconfigList
@@ -31,6 +32,7 @@ class RunFolds:
         self._reconfigs = ReconfigList(self._clock)
         self._windows = WindowList(self._clock, self._load.composition)
         self._cache_ops = CacheOpList(self._clock)
+        self._forecasts = ForecastList(self._clock)
         self._problems: list[str] = []
         self._handlers = NOTHING | joined(
             self._timeline.handlers,
@@ -39,6 +41,7 @@ class RunFolds:
             self._reconfigs.handlers,
             self._windows.handlers,
             self._cache_ops.handlers,
+            self._forecasts.handlers,
         )
 
     @property
@@ -72,6 +75,11 @@ class RunFolds:
         return sorted(self._cache_ops.cache_ops, key=lambda copy: copy.transfer_id)
 
     @property
+    def forecasts(self) -> list[ForecastRow]:
+        """The forecasts' candidates so far, by the time of the answer."""
+        return self._forecasts.forecasts
+
+    @property
     def faults(self) -> list[Fault]:
         """What went wrong so far, by time."""
         return self._faults.faults
@@ -95,10 +103,11 @@ class RunFolds:
                 handler(body)
 
     def finish(self) -> None:
-        """End the run at its last fact: requests and copies under way become interrupted."""
+        """End the run at its last fact: requests, copies and forecasts under way become interrupted."""
         self._timeline.interrupt(self._clock.now)
         self._load.finish(self._clock.now)
         self._cache_ops.interrupt()
+        self._forecasts.interrupt()
 
     def _tick(self, at: Nanoseconds) -> Nanoseconds:
         """Advance the clock to *at* and return it; note it when that is backwards."""

@@ -7,6 +7,7 @@ from vertumnus.records.decisions import CandidateRow
 from vertumnus.records.finish import finish_run
 from vertumnus.records.folds import RunFolds
 from vertumnus.records.log import LogHeader, LogWriter
+from vertumnus.records.reconfigs import Reconfig
 from vertumnus.records.run_dir import RunDir, RunEnd
 from vertumnus.records.run_row import RunStatus
 from vertumnus.records.verdict import Books
@@ -30,6 +31,11 @@ class Recorder:
     def tell(self, listener: Callable[[list[Record]], object] | None) -> None:
         """Have *listener* told each batch of records once the log has it; None for nobody."""
         self._listener = listener
+
+    @property
+    def reconfigs(self) -> list[Reconfig]:
+        """The transitions that have ended, as far as they were written."""
+        return self._folds.reconfigs
 
     def keep(self, candidates: Iterable[CandidateRow]) -> None:
         """Keep the candidates of a placement that `RecordsConfig.samples` picked."""

@@ -16,6 +16,7 @@ from vertumnus.domain.facts import OperatorActed
 from vertumnus.domain.profile import ModelProfile
 from vertumnus.domain.request import Request
 from vertumnus.domain.units import to_ns
+from vertumnus.forecast.question import Assumptions
 from vertumnus.live.config import LiveConfig
 from vertumnus.policy.placement import Decision
 from vertumnus.policy.reconfig.config import ControllerConfig, script_of
@@ -29,6 +30,7 @@ from vertumnus.records.run_row import RunStatus
 from vertumnus.run.asked import Asked
 from vertumnus.run.attended import attended
 from vertumnus.run.candidates import candidate_rows
+from vertumnus.run.forecasting import assumptions, forecasts
 from vertumnus.run.interrupts import interrupts_held
 from vertumnus.run.narration import Narration
 from vertumnus.run.pool import Pool, build_pool
@@ -118,15 +120,21 @@ def _open(session: Session) -> _Opened:
 
 
 def _serve(session: Session, engine: Engine, opened: _Opened, console: Console) -> None:
-    loop = Loop(engine, opened.pool.fleet, opened.pool.control, opened.recorder.record)
-    schedule_script(session.config.controller, engine)
-    first_id = len(script_of(session.config.controller))
+    config, pool, recorder = session.config, opened.pool, opened.recorder
+    schedule_script(config.controller, engine)
+    first_id = len(script_of(config.controller))
+
+    def assume() -> Assumptions:
+        return assumptions(config, session.profile, session.stream.block_tokens, recorder.reconfigs)
+
     total, tell = len(session.requests), session.asked.tell
     with (
-        Progress(console, session.config.name, total, tell=tell) as progress,
-        attended(opened.run, opened.recorder, engine, first_id, console) as is_awaited,
+        Progress(console, config.name, total, tell=tell) as progress,
+        attended(opened.run, recorder, engine, first_id, console) as is_awaited,
+        forecasts(config, pool, engine, assume) as forecast,
     ):
-        narration = Narration(loop, opened.recorder, progress, is_awaited)
+        loop = Loop(engine, pool.fleet, pool.control, recorder.record, forecast)
+        narration = Narration(loop, recorder, progress, is_awaited)
         if isinstance(engine, WaitingEngine):
             engine.before_wait = narration.flush_when_due
         loop.serve(iter(session.requests), narration.after_event)

@@ -13,7 +13,7 @@ from vertumnus.domain.codec import FACT, INPUT, ORDER, Body
 from vertumnus.domain.errors import InvariantError
 from vertumnus.domain.facts import AnyFact, InputFact, RequestArrived, RequestEnded, TimerFired
 from vertumnus.domain.jobs import AnyOutcome, Outcome
-from vertumnus.domain.orders import AnyOrder, SetTimer
+from vertumnus.domain.orders import AnyOrder, Forecast, SetTimer
 from vertumnus.domain.request import Request
 from vertumnus.domain.units import Nanoseconds
 from vertumnus.policy.control_plane import ControlPlane
@@ -23,15 +23,28 @@ from vertumnus.workers.fleet import Effects, Fleet
 Record: TypeAlias = Callable[[int, Body], object]
 """Takes (source, body) of every input, fact and order, in the order in which they happen."""
 
+Ask: TypeAlias = Callable[[Forecast, Nanoseconds], object]
+"""Takes a Forecast order and the time [ns]; the answer comes later, as an input fact through the engine."""
+
 
 class Loop:
     """Runs a pool over a stream of requests until each of them has ended."""
 
-    def __init__(self, engine: Engine, fleet: Fleet, control: ControlPlane, record: Record) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        fleet: Fleet,
+        control: ControlPlane,
+        record: Record,
+        forecast: Ask | None = None,
+    ) -> None:
+        """Join the parts; *forecast* carries out Forecast orders, which a replay finds answered."""
         self._engine = engine
         self._fleet = fleet
         self._control = control
         self._record = record
+        self._forecast = forecast
+        self._asked: list[Forecast] = []
         self._facts: deque[AnyFact] = deque()
         self._arrivals: Iterator[Request] | None = None
         self.arrived = 0
@@ -75,6 +88,8 @@ class Loop:
             self._obey(self._control.handle(event), event.at)
             self._spread(effects)
         self._deliver()
+        if self._asked:
+            self._ask(event.at)
 
     def _deliver(self) -> None:
         facts, record, handle = self._facts, self._record, self._control.handle
@@ -92,8 +107,17 @@ class Loop:
             self._record(ORDER, order)
             if type(order) is SetTimer:
                 self._engine.schedule(TimerFired(order.at_ns, order.name, order.at_ns), order.at_ns)
+            elif type(order) is Forecast:
+                self._asked.append(order)
             else:
                 self._spread(self._fleet.carry_out(order, now))
+
+    def _ask(self, now: Nanoseconds) -> None:
+        # not before the event is through: a forecast begins where the pool stands between two events
+        asked, self._asked = self._asked, []
+        if self._forecast is not None:
+            for order in asked:
+                self._forecast(order, now)
 
     def _spread(self, effects: Effects) -> None:
         self._facts.extend(effects.facts)

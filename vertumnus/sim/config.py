@@ -13,6 +13,8 @@ class SimConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, t
     """Log-normal spread of actual over predicted prefill time; 0 is exact."""
     switch_s: float = 0.02
     """From sending a control record to a rank's acknowledgement [s]."""
+    forecast_s: float = 0.0
+    """From asking for a forecast to its answer, on the run's clock [s]."""
 
     clock: Literal["fast", "paced"] = "fast"
     """``fast`` runs as fast as it can; ``paced`` holds virtual time to the wall clock times ``speed``, for
@@ -29,5 +31,7 @@ class SimConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, t
             raise ValueError(f"speed must be above 0, got {self.speed}")
         if not 0.0 <= self.switch_s < float("inf"):
             raise ValueError(f"switch_s must be at least 0, got {self.switch_s}")
+        if not 0.0 <= self.forecast_s < float("inf"):
+            raise ValueError(f"forecast_s must be at least 0, got {self.forecast_s}")
         if not 0.0 <= self.noise_sigma <= 2.0:
             raise ValueError(f"noise_sigma must be in [0, 2], got {self.noise_sigma}")

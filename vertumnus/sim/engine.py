@@ -28,9 +28,9 @@ from vertumnus.sim.durations import Durations
 class SimEngine:
     """Virtual time. Equal times come in the order in which they were scheduled or submitted."""
 
-    def __init__(self, durations: Durations) -> None:
+    def __init__(self, durations: Durations, now_ns: Nanoseconds = 0) -> None:
         self._durations = durations
-        self._now: Nanoseconds = 0
+        self._now = now_ns
         self._sequence = 0
         self._heap: list[tuple[Nanoseconds, int, InputFact | AnyOutcome]] = []
         self._in_free: dict[CpGroup, Nanoseconds] = {}
@@ -50,16 +50,21 @@ class SimEngine:
 
     def submit(self, job: AnyJob) -> None:
         """Put the job's outcomes where the profile says that they will be."""
+        self.resume(job, self._now)
+
+    def resume(self, job: AnyJob, since_ns: Nanoseconds) -> None:
+        """Go on with a job that began at *since_ns*; what should have come of it by now comes now."""
         if type(job) is StepJob:
             took = self._durations.step(job)
-            self._push(StepDone(self._now + took, job.job_id, took), self._now + took)
+            at = max(self._now, since_ns + took)
+            self._push(StepDone(at, job.job_id, took), at)
         elif type(job) is HandoffJob:
-            self._decode(job)
+            self._decode(job, since_ns)
         elif type(job) is CopyJob:
-            self._copy(job)
+            self._copy(job, since_ns)
         elif type(job) is AdoptJob:
-            took = self._durations.adopt(job)
-            self._push(Adopted(self._now + took, job.job_id), self._now + took)
+            at = max(self._now, since_ns + self._durations.adopt(job))
+            self._push(Adopted(at, job.job_id), at)
         elif type(job) is StopJob:
             self._stop(job)
 
@@ -90,22 +95,23 @@ class SimEngine:
     def close(self) -> None:
         """Nothing was started."""
 
-    def _copy(self, job: CopyJob) -> None:
+    def _copy(self, job: CopyJob, since_ns: Nanoseconds) -> None:
         """Let the copy follow those before it on each of its links: one at a time in each direction."""
-        ready = max(self._now, self._in_free.get(job.worker, 0))
+        ready = max(since_ns, self._in_free.get(job.worker, 0))
         for source in job.sources:
             ready = max(ready, self._out_free.get(source, 0))
         payload, took = self._durations.copy(len(job.moves))
-        end = self._in_free[job.worker] = ready + took
+        end = self._in_free[job.worker] = max(self._now, ready + took)
         self._out_free.update(dict.fromkeys(job.sources, end))
         self._push(CopyDone(end, job.job_id, payload, took), end)
 
-    def _decode(self, job: HandoffJob) -> None:
-        arrived = self._now + self._durations.handoff(job.input_tokens)
-        first = arrived + self._durations.decode(1)
-        last = arrived + self._durations.decode(job.output_tokens)
+    def _decode(self, job: HandoffJob, since_ns: Nanoseconds) -> None:
+        now, durations = self._now, self._durations
+        arrived = since_ns + durations.handoff(job.input_tokens)
+        first = max(now, arrived + durations.decode(1))
+        last = max(now, arrived + durations.decode(job.output_tokens))
         self._decoding[job.job_id] = first
-        self._push(HandoffDone(arrived, job.job_id), arrived)
+        self._push(HandoffDone(max(now, arrived), job.job_id), max(now, arrived))
         self._push(FirstToken(first, job.job_id), first)
         self._push(DecodeDone(last, job.job_id, job.output_tokens), last)
 

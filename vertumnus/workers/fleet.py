@@ -36,6 +36,7 @@ from vertumnus.domain.orders import (
     Reopen,
     Transfer,
 )
+from vertumnus.domain.request import Request
 from vertumnus.domain.units import Nanoseconds, Tokens
 from vertumnus.workers.audit import FleetBooks, balance, check_workers
 from vertumnus.workers.config import ClusterConfig
@@ -46,6 +47,7 @@ from vertumnus.workers.losses import Losses
 from vertumnus.workers.requests import Requests
 from vertumnus.workers.steps import Steps
 from vertumnus.workers.transfers import Transfers
+from vertumnus.workers.under_way import JobsUnderWay
 
 
 class Effects(NamedTuple):
@@ -66,6 +68,8 @@ class Fleet:
         requests, losses = Requests(state, handoffs), Losses(state, steps, handoffs)
         self._geometry = geometry = Geometry(state, losses)
         self.workers = state.workers
+        self.jobs = JobsUnderWay()
+        """What the engine is at."""
         self._note: dict[type[InputFact], Callable[[Any], None]] = {
             RequestArrived: requests.arrived,
             RankLost: losses.rank_lost,
@@ -110,6 +114,15 @@ class Fleet:
         """Whether the engine has a job whose outcome is awaited."""
         return bool(self._steps or self._handoffs or self._transfers or self._geometry)
 
+    def awaiting_first_token(self) -> list[Request]:
+        """Return the requests that have none yet, in order of arrival."""
+        occupied = self._state.occupied
+        return [
+            request
+            for request_id, request in self._state.requests.items()
+            if (at := occupied.get(request_id)) is None or not at.is_decoding
+        ]
+
     def note(self, fact: InputFact) -> Effects:
         """Take an input fact before the control plane answers it."""
         take = self._note.get(type(fact))
@@ -118,12 +131,13 @@ class Fleet:
         return self._effects(fact.at)
 
     def carry_out(self, order: AnyOrder, now: Nanoseconds) -> Effects:
-        """Carry out one order at *now*. A SetTimer is the loop's, not the fleet's."""
+        """Carry out one order at *now*. A SetTimer or Forecast is the loop's, not the fleet's."""
         self._carry_out[type(order)](order, now)
         return self._effects(now)
 
     def conclude(self, outcome: AnyOutcome) -> Effects:
         """Take what became of a job; a stale job id changes nothing."""
+        self.jobs.conclude(outcome)
         self._conclude[type(outcome)](outcome)
         return self._effects(outcome.at)
 
@@ -154,6 +168,8 @@ class Fleet:
         state = self._state
         if state.with_room:
             self._go_on(now)
+        if state.jobs:
+            self.jobs.begin(state.jobs, now)
         effects = Effects(state.facts, state.jobs)
         state.facts, state.jobs = [], []
         return effects

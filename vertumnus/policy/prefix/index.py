@@ -160,6 +160,10 @@ class PrefixIndex:
         """Yield the blocks that one of *ranks* (a bitmask) holds."""
         return (key for key, node in self._nodes.items() if node.owners & ranks)
 
+    def count_lacking(self, ranks: int, others: int) -> Blocks:
+        """Return how many blocks *others* (a bitmask) hold and none of *ranks* does [blocks]."""
+        return sum(1 for node in self._nodes.values() if node.owners & others and not node.owners & ranks)
+
     def resident(self) -> Mapping[int, int]:
         """Return the number of blocks on each rank that holds any [blocks]."""
         counts: dict[int, int] = {}

@@ -14,14 +14,23 @@ def choose(
     reconcile_blocks: Callable[[Move], float],
     admissible: Callable[[Move], bool],
 ) -> Move | None:
-    """Return the best move in *direction*, None when none is admissible.
+    """Return the best move in *direction*, None when none is admissible; see `ranked`."""
+    eligible = [move for move in moves if move.kind == direction and admissible(move)]
+    return next(iter(ranked(eligible, drain_ns, reconcile_blocks)), None)
+
+
+def ranked(
+    moves: Iterable[Move],
+    drain_ns: Callable[[CpGroup], Nanoseconds],
+    reconcile_blocks: Callable[[Move], float],
+) -> list[Move]:
+    """Return *moves*, the best first.
 
     Least predicted drain interval first: a merge waits for the slower of its siblings, *drain_ns* is
     one worker's [ns]. Then least expected KV reconciliation: *reconcile_blocks* is the missing blocks of
     retained prefixes, weighted by recent access. The paper leaves ties open; the lowest first rank wins.
     """
-    eligible = [move for move in moves if move.kind == direction and admissible(move)]
-    return min(eligible, key=lambda move: _rank(move, drain_ns, reconcile_blocks), default=None)
+    return sorted(moves, key=lambda move: _rank(move, drain_ns, reconcile_blocks))
 
 
 def _rank(

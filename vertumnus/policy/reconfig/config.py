@@ -6,9 +6,14 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
-from vertumnus.domain.cluster import CpGroup
+from vertumnus.domain.cluster import CpGroup, group_named
+from vertumnus.domain.units import to_seconds
+from vertumnus.policy.recent import KEPT_NS
 
 LongFractionBy: TypeAlias = Literal["requests", "tokens"]
+
+SWITCH_TIMEOUT_S = 5.0
+"""Hundreds of times what a switch takes on a machine with a core a rank."""
 
 
 class ScriptedAction(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -30,13 +35,13 @@ class ScriptedAction(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
 
     def groups(self) -> tuple[CpGroup, ...]:
         """Return the workers named. Raises ValueError for a name that is none."""
-        return tuple(_group(name) for name in self.workers)
+        return tuple(group_named(name) for name in self.workers)
 
 
 class Movable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """What every controller has that lets the composition change."""
 
-    switch_timeout_s: float = 5.0
+    switch_timeout_s: float = SWITCH_TIMEOUT_S
     """Time in which every rank must have adopted a new geometry, or the switch fails closed [s]."""
     script: tuple[ScriptedAction, ...] = ()
     """Wishes at set times, as an operator would have them."""
@@ -66,22 +71,12 @@ class Thresholds(Movable, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         problems = [
-            *self._window_problems(),
+            *_window_problems(self),
             *self._band_problems(),
             *_timeout_problems(self.switch_timeout_s),
         ]
         if problems:
             raise ValueError("\n".join(problems))
-
-    def _window_problems(self) -> Iterator[str]:
-        if not 0.01 <= self.window_s < inf:  # a timer ends each window
-            yield f"window_s must be at least 0.01, got {self.window_s}"
-        if self.persistence < 1:
-            yield f"persistence must be at least 1 window, got {self.persistence}"
-        if self.cooldown_windows < 0:
-            yield f"cooldown_windows must be at least 0, got {self.cooldown_windows}"
-        if not 0.0 <= self.hold_s < inf:
-            yield f"hold_s must be at least 0, got {self.hold_s}"
 
     def _band_problems(self) -> Iterator[str]:
         if not 0.0 < self.upper < inf:
@@ -99,7 +94,61 @@ class ThresholdsController(Thresholds, frozen=True, kw_only=True, tag_field="nam
 
 
 class AdviseController(Thresholds, frozen=True, kw_only=True, tag_field="name", tag="advise"):
-    """Says what `thresholds` would do, and changes nothing."""
+    """Says what `thresholds` would do, whether it would pay, and later whether it would have paid."""
+
+    replay_s: float = 60.0
+    """How far a forecast looks; its near future are the arrivals of this long before it [s]."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for problem in _replay_problems(self.replay_s, 1.0):
+            raise ValueError(problem)
+
+
+class WhatIfController(Movable, frozen=True, kw_only=True, tag_field="name", tag="what_if"):
+    """Makes the split or merge whose forecast is better than that of staying; needs no kappa."""
+
+    window_s: float = 20.0
+    """H: time between two forecasts, and length of an observation window [s]."""
+    replay_requests: int = 300
+    """The near future are the arrivals of the last windows, as many as it takes to bring so many requests."""
+    replay_s: float = 120.0
+    """At most so long a past, in whole windows; a forecast looks as far [s]."""
+    load: float = 1.25
+    """How many times as fast the requests of the near future come: room for the bursts that may."""
+    min_gain: float = 0.05
+    """A move pays when it lowers the predicted mean TTFT by more than this share of staying's."""
+    persistence: int = 1
+    """Windows in a row in which moves of one kind must pay before one is made."""
+    cooldown_windows: int = 0
+    """Windows after a transition in which no forecast is asked for."""
+    candidates: int = 1
+    """Splits, and merges, that are looked at: those with the least drain, then the least to reconcile."""
+    long_tokens: int = 32_768
+    """A prompt of at least this length is long, for the notes only [tokens of the unscaled trace]."""
+    long_fraction_by: LongFractionBy = "requests"
+    """Whether the long fraction of the notes is a share of the requests or of their input tokens."""
+    hold_s: float = 60.0
+    """How long a move by hand keeps the controller from moving [s]."""
+
+    def __post_init__(self) -> None:
+        problems = [
+            *_window_problems(self),
+            *_replay_problems(self.replay_s, self.window_s),
+            *self._own_problems(),
+            *_timeout_problems(self.switch_timeout_s),
+        ]
+        if problems:
+            raise ValueError("\n".join(problems))
+
+    def _own_problems(self) -> Iterator[str]:
+        if not 0.1 <= self.load <= 10.0:
+            yield f"load must be in [0.1, 10], got {self.load}"
+        if not 0.0 <= self.min_gain < 1.0:
+            yield f"min_gain must be in [0, 1), got {self.min_gain}"
+        for name in ("replay_requests", "candidates", "long_tokens"):
+            if getattr(self, name) < 1:
+                yield f"{name} must be at least 1, got {getattr(self, name)}"
 
 
 class ManualController(Movable, frozen=True, kw_only=True, tag_field="name", tag="manual"):
@@ -110,25 +159,37 @@ class ManualController(Movable, frozen=True, kw_only=True, tag_field="name", tag
             raise ValueError(problem)
 
 
-def _group(name: str) -> CpGroup:
-    first, _, degree = name.partition("x")
-    if not (first.isdecimal() and degree.isdecimal() and int(degree) > 0):
-        raise ValueError(f"workers must be named <first rank>x<degree> as 0x4, got {name}")
-    return CpGroup(int(first), int(degree))
-
-
 class OffController(
     Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, tag_field="name", tag="off"
 ):
     """The composition stays as it starts."""
 
 
-ControllerConfig: TypeAlias = ThresholdsController | AdviseController | ManualController | OffController
+ControllerConfig: TypeAlias = (
+    ThresholdsController | AdviseController | WhatIfController | ManualController | OffController
+)
 
 
 def script_of(controller: ControllerConfig) -> tuple[ScriptedAction, ...]:
     """Return the wishes that are known before the run."""
     return controller.script if isinstance(controller, Movable) else ()
+
+
+def _window_problems(config: Thresholds | WhatIfController) -> Iterator[str]:
+    if not 0.01 <= config.window_s < inf:  # a timer ends each window
+        yield f"window_s must be at least 0.01, got {config.window_s}"
+    if config.persistence < 1:
+        yield f"persistence must be at least 1 window, got {config.persistence}"
+    if config.cooldown_windows < 0:
+        yield f"cooldown_windows must be at least 0, got {config.cooldown_windows}"
+    if not 0.0 <= config.hold_s < inf:
+        yield f"hold_s must be at least 0, got {config.hold_s}"
+
+
+def _replay_problems(replay_s: float, least_s: float) -> Iterator[str]:
+    most_s = to_seconds(KEPT_NS)
+    if not least_s <= replay_s <= most_s:
+        yield f"replay_s must be at least {least_s:g} and at most {most_s:g} s, got {replay_s}"
 
 
 def _timeout_problems(switch_timeout_s: float) -> Iterator[str]:

@@ -1,53 +1,42 @@
 """The cluster-level controller: windows become signals, signals become moves (sec. 6).
 
 It always starts from the composition that it is shown, whoever made it so: a move by hand confuses
-nothing. It only proposes; the control plane begins the move and tells it (`Trigger.note_transition`).
+nothing. It only proposes; the composer begins the move and tells it (`Trigger.note_transition`).
 """
 
-from collections.abc import Callable, Collection
+from collections.abc import Sequence
 from typing import NamedTuple
 
-from vertumnus.domain.cluster import Composition, CpGroup, Lattice
+from vertumnus.domain.cluster import Lattice
+from vertumnus.domain.facts import ForecastFailed, ForecastFinished, TimerFired
 from vertumnus.domain.move import Move
-from vertumnus.domain.orders import NoteWindow
+from vertumnus.domain.orders import AnyOrder, NoteWindow
 from vertumnus.domain.prefill_time import PrefillTimeModel
 from vertumnus.domain.units import Nanoseconds, Tokens, to_ns
 from vertumnus.policy.reconfig.capacity import Capacity
 from vertumnus.policy.reconfig.choose import choose
-from vertumnus.policy.reconfig.config import AdviseController, ThresholdsController
+from vertumnus.policy.reconfig.config import Thresholds
 from vertumnus.policy.reconfig.moves import moves
 from vertumnus.policy.reconfig.post_check import post_check
 from vertumnus.policy.reconfig.trigger import Signal, Trigger
+from vertumnus.policy.reconfig.verdict import PoolView, Verdict
 from vertumnus.policy.reconfig.window import DemandWindow, WindowReport
 
 
-class PoolView(NamedTuple):
-    """What a window's end is judged on."""
-
-    composition: Composition
-    """Workers in service."""
-    busy: Collection[CpGroup]
-    """Those that are in transition already."""
-    drain_ns: Callable[[CpGroup], Nanoseconds]
-    """Predicted time until a worker would be at a boundary."""
-    reconcile_blocks: Callable[[Move], float]
-    """Missing blocks of retained prefixes after a move, weighted by recent access."""
-
-
-class Verdict(NamedTuple):
+class Judged(NamedTuple):
     """What a window led to."""
 
     note: NoteWindow
     move: Move | None
-    """What to begin now; None also when the controller only advises."""
+    """What the rules ask for."""
 
 
 class Controller:
-    """Windows, trigger and choice of one pool."""
+    """Windows, trigger and choice of one pool, as published."""
 
     def __init__(
         self,
-        config: ThresholdsController | AdviseController,
+        config: Thresholds,
         capacity: Capacity,
         prefill_time: PrefillTimeModel,
         lattice: Lattice,
@@ -59,7 +48,6 @@ class Controller:
         """
         capacity.require(lattice.degrees)
         self._config = config
-        self._acts = isinstance(config, ThresholdsController)
         self._capacity = capacity
         self._prefill_time = prefill_time
         self._lattice = lattice
@@ -67,7 +55,7 @@ class Controller:
         self._trigger = Trigger(config, capacity)
 
     @property
-    def config(self) -> ThresholdsController | AdviseController:
+    def config(self) -> Thresholds:
         """The thresholds in force."""
         return self._config
 
@@ -76,7 +64,7 @@ class Controller:
         """H: length of the windows that begin from now on [ns]."""
         return to_ns(self._config.window_s)
 
-    def retune(self, config: ThresholdsController | AdviseController) -> None:
+    def retune(self, config: Thresholds) -> None:
         """Judge by *config* from the end of this window on; what is long, and by what share, stays."""
         self._config = config
         self._trigger.retune(config)
@@ -91,10 +79,23 @@ class Controller:
 
     def close_window(self, due_ns: Nanoseconds, view: PoolView) -> Verdict:
         """End the window that is due at *due_ns* and say what follows."""
+        note, move = self.judge(due_ns, view)
+        return Verdict((note,), move)
+
+    def answered(self, fact: ForecastFinished | ForecastFailed, view: PoolView) -> Verdict:
+        """Make nothing of it: this controller asks for no forecasts."""
+        return Verdict()
+
+    def timer_fired(self, fact: TimerFired) -> Sequence[AnyOrder]:
+        """Make nothing of it: this controller sets no timers."""
+        return ()
+
+    def judge(self, due_ns: Nanoseconds, view: PoolView) -> Judged:
+        """End the window that is due at *due_ns* and say what the rules ask for."""
         report = self._window.close(due_ns)
         signal = self._trigger.observe(report, view.composition)
         move = self._choose(signal, report, view)
-        return Verdict(_note(report, signal, move), move if self._acts else None)
+        return Judged(_note(report, signal, move), move)
 
     def _choose(self, signal: Signal, report: WindowReport, view: PoolView) -> Move | None:
         if signal.direction is None or signal.cause is None:

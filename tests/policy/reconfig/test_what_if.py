@@ -1,0 +1,205 @@
+"""The what-if controller on hand-made forecasts: what it asks, when it moves, what trouble does."""
+
+import pytest
+
+from tests.support.forecasts import an_outcome
+from tests.support.reconfig import LATTICE, a_composition
+from vertumnus.domain.cluster import CpGroup
+from vertumnus.domain.facts import ForecastFailed, ForecastFinished
+from vertumnus.domain.move import Move
+from vertumnus.domain.orders import Forecast, NoteWindow
+from vertumnus.domain.units import SECOND
+from vertumnus.policy.reconfig.config import WhatIfController
+from vertumnus.policy.reconfig.verdict import PoolView, Verdict
+from vertumnus.policy.reconfig.what_if import WhatIf
+
+SPLIT = Move("split", (CpGroup(0, 2),), CpGroup(0, 2).halves)
+MERGE = Move("merge", (CpGroup(2, 1), CpGroup(3, 1)), (CpGroup(2, 2),))
+HERE = a_composition("0x2", "2x1", "3x1")
+
+
+def a_view(composition=HERE, busy=(), drain=None, blocks=None) -> PoolView:
+    """A pool at rest."""
+    drains, weights = drain or {}, blocks or {}
+    return PoolView(composition, busy, lambda w: drains.get(w, 0), lambda move: weights.get(move, 0.0))
+
+
+class Rig:
+    """A controller whose windows of 20 s end one after the other."""
+
+    def __init__(self, **config) -> None:
+        self.controller = WhatIf(WhatIfController(**config), LATTICE, 32_768)
+        self.now = 0
+
+    def close(self, view: PoolView | None = None, requests: int = 400) -> Verdict:
+        for _ in range(requests):
+            self.controller.note_routed(1, 100, 0, 1_000)
+        self.now += 20 * SECOND
+        return self.controller.close_window(self.now, view or a_view())
+
+    def answer(
+        self, *means: float | None, view: PoolView | None = None, forecast_id=None, **served
+    ) -> Verdict:
+        """Answer the latest forecast: mean TTFT of staying, of the split, of the merge [s]."""
+        number = self.controller._last_id if forecast_id is None else forecast_id
+        moves = (None, SPLIT, MERGE)
+        outcomes = tuple(an_outcome(move, mean, **served) for move, mean in zip(moves, means, strict=False))
+        return self.controller.answered(ForecastFinished(self.now, number, outcomes), view or a_view())
+
+    def window(self, *means: float | None, view: PoolView | None = None) -> Verdict:
+        self.close(view)
+        return self.answer(*means, view=view)
+
+
+def the_note(verdict: Verdict) -> NoteWindow:
+    (note,) = verdict.orders
+    assert isinstance(note, NoteWindow)
+    return note
+
+
+def test_a_window_asks_for_staying_a_split_and_a_merge() -> None:
+    """The order names the best legal move of each kind and nothing is noted before the answer."""
+    (asked,) = Rig().close().orders
+    assert asked == Forecast(1, (SPLIT, MERGE), 20 * SECOND, 1.25)
+
+
+def test_candidates_are_those_with_the_least_drain_then_the_least_to_reconcile() -> None:
+    """Of two splits the one that drains sooner is asked about, of equal ones the one that misses less."""
+    pairs = a_composition("0x2", "2x2")
+    left, right = (Move("split", (CpGroup(n, 2),), CpGroup(n, 2).halves) for n in (0, 2))
+    for drain, blocks, first in [({CpGroup(0, 2): 5}, {}, right), ({}, {left: 2.0, right: 1.0}, right)]:
+        view = a_view(pairs, drain=drain, blocks=blocks)
+        assert Rig().close(view).orders[0].moves[0] == first
+        assert set(Rig(candidates=2).close(view).orders[0].moves[:2]) == {left, right}
+
+
+@pytest.mark.parametrize(
+    ("means", "move"),
+    [
+        ((1.0, 0.94, 1.2), SPLIT),
+        ((1.0, 1.1, 0.94), MERGE),
+        ((1.0, 0.93, 0.92), MERGE),
+        ((1.0, 0.96, 0.96), None),  # 4 % is not more than min_gain
+        ((1.0, 0.951, 1.0), None),
+        ((1.0, None, None), None),
+        ((None, None, None), None),
+    ],
+)
+def test_the_better_move_is_made_when_it_pays(means, move) -> None:
+    """The move with the lowest mean TTFT, if that is more than 5 % below staying's; the note says all."""
+    verdict = Rig().window(*means)
+    assert verdict.move == move
+    note = the_note(verdict)
+    assert note.action == ("" if move is None else str(move))
+    assert note.forecast_id == 1 and note.capacity_ns is None
+    assert note.reason.startswith("stay: ") and "merge 2x1 + 3x1 -> 2x2: " in note.reason
+
+
+def test_a_move_must_pay_so_many_windows_in_a_row() -> None:
+    """With persistence 2 a window that does not pay, or pays the other way, starts the count anew."""
+    rig = Rig(persistence=2)
+    pays, turned, idle = (1.0, 0.9, 1.1), (1.0, 1.1, 0.9), (1.0, 1.0, 1.0)
+    told = [rig.window(*means) for means in (pays, idle, pays, turned, pays, pays)]
+    assert [verdict.move for verdict in told] == [None] * 5 + [SPLIT]
+    assert [the_note(verdict).persistence for verdict in told] == [1, 0, 1, 1, 1, 2]
+    assert [the_note(verdict).signal for verdict in told] == [
+        "split", None, "split", "merge", "split", "split",
+    ]  # fmt: skip
+
+
+def test_a_transition_forgets_and_cools_down() -> None:
+    """After a change by whomever, so many windows ask for nothing, and what persisted is forgotten."""
+    rig = Rig(persistence=2, cooldown_windows=2)
+    rig.window(1.0, 0.9)
+    rig.controller.note_transition()
+    for left in (1, 0):
+        assert the_note(rig.close()).reason == f"cooling down, {left} more windows"
+    assert rig.window(1.0, 0.9).move is None
+    assert rig.window(1.0, 0.9).move == SPLIT
+
+
+def test_a_failed_forecast_moves_nothing() -> None:
+    """The note says why, and what persisted is forgotten."""
+    rig = Rig(persistence=2)
+    rig.window(1.0, 0.9)
+    rig.close()
+    verdict = rig.controller.answered(ForecastFailed(rig.now, 2, "killed"), a_view())
+    assert verdict.move is None and the_note(verdict).reason == "no forecast: killed"
+    assert rig.window(1.0, 0.9).move is None
+
+
+def test_one_forecast_at_a_time() -> None:
+    """While the answer is under way the next window asks for nothing; then it still counts."""
+    rig = Rig()
+    rig.close()
+    assert the_note(rig.close()).reason == "the forecast of window 0 is still being made"
+    verdict = rig.answer(1.0, 0.9)
+    assert verdict.move == SPLIT and the_note(verdict).index == 0
+
+
+def test_an_answer_about_another_composition_is_dropped() -> None:
+    """Somebody moved meanwhile, or is moving: the forecast says nothing about what is there now."""
+    for view in (a_view(a_composition("0x1", "1x1", "2x1", "3x1")), a_view(busy=(CpGroup(0, 2),))):
+        rig = Rig()
+        rig.close()
+        verdict = rig.answer(1.0, 0.5, view=view)
+        assert verdict.move is None
+        assert the_note(verdict).reason == "the composition changed while the forecast was made"
+
+
+def test_an_answer_that_nobody_waits_for_changes_nothing() -> None:
+    """A second answer to the same forecast, or one to no forecast."""
+    rig = Rig()
+    rig.window(1.0, 0.9)
+    assert rig.answer(1.0, 0.5) == Verdict()
+    assert rig.answer(1.0, 0.5, forecast_id=99) == Verdict()
+
+
+def test_a_move_that_leaves_requests_unserved_does_not_pay() -> None:
+    """A lower mean over fewer requests is no gain."""
+    rig = Rig()
+    rig.close()
+    outcomes = (an_outcome(None, 1.0, served=10), an_outcome(SPLIT, 0.5, served=9))
+    verdict = rig.controller.answered(ForecastFinished(rig.now, 1, outcomes), a_view())
+    assert verdict.move is None and "0.500 s, 1 unserved" in the_note(verdict).reason
+
+
+def test_nothing_to_ask() -> None:
+    """A transition under way, or a composition that cannot move, is noted at once."""
+    assert the_note(Rig().close(a_view(busy=(CpGroup(0, 2),)))).reason == "a transition is under way"
+    assert the_note(Rig().close(a_view(a_composition()))).reason == "no move is legal"
+
+
+def test_the_past_reaches_as_far_as_it_takes_for_enough_requests() -> None:
+    """Windows of 400, 100, 100, 50, 0, 0 requests and a need of 300, at most 60 s: worked by hand."""
+    rig = Rig(replay_requests=300, replay_s=60.0)
+    spans = []
+    for requests in (400, 100, 100, 50, 0, 0):
+        (asked,) = rig.close(requests=requests).orders
+        spans.append(asked.span_ns // SECOND)
+        rig.answer(1.0, 1.0)
+    assert spans == [20, 40, 60, 60, 60, 60]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "says"),
+    [
+        ({"window_s": 0.0}, "window_s must be above 0, got 0.0"),
+        ({"window_s": 30.0, "replay_s": 20.0}, "replay_s must be at least 30 and at most 300 s, got 20.0"),
+        ({"replay_s": 301.0}, "replay_s must be at least 20 and at most 300 s"),
+        ({"replay_s": float("nan")}, "replay_s must be at least 20"),
+        ({"load": 0.0}, r"load must be in \[0.1, 10\], got 0.0"),
+        ({"replay_requests": 0}, "replay_requests must be at least 1, got 0"),
+        ({"min_gain": -0.1}, r"min_gain must be in \[0, 1\), got -0.1"),
+        ({"min_gain": 1.0}, "min_gain must be"),
+        ({"persistence": 0}, "persistence must be at least 1 window, got 0"),
+        ({"cooldown_windows": -1}, "cooldown_windows must be at least 0, got -1"),
+        ({"candidates": 0}, "candidates must be at least 1, got 0"),
+        ({"long_tokens": 0}, "long_tokens must be at least 1 token, got 0"),
+        ({"switch_timeout_s": 0.0}, "switch_timeout_s must be above 0"),
+    ],
+)
+def test_bad_settings(wrong, says) -> None:
+    """Each is refused with what was found and what is allowed."""
+    with pytest.raises(ValueError, match=says):
+        WhatIfController(**wrong)

@@ -1,0 +1,131 @@
+"""Forecasts of a live run: a process of its own computes them, the loop pays for the snapshot only.
+
+    thread "forecasts" -> child:  length (u64), the Question as a pickle
+    child -> thread:              length (u64), the outcomes, or what went wrong, as a pickle
+
+The child imports nothing of torch and ends when its input does. When it dies, the question that it was at
+is told as failed, and the next one gets a new child.
+"""
+
+import pickle
+import struct
+import subprocess
+import sys
+from contextlib import suppress
+from queue import SimpleQueue
+from threading import Thread
+from types import TracebackType
+from typing import IO, Any, NamedTuple
+
+from vertumnus.domain.facts import ForecastFailed, ForecastFinished
+from vertumnus.domain.forecast import ForecastOutcome
+from vertumnus.domain.orders import Forecast
+from vertumnus.domain.units import Nanoseconds
+from vertumnus.forecast.question import NoSnapshot, Question, Questions
+from vertumnus.serving.engine import Engine
+
+_LENGTH = struct.Struct("<Q")
+
+_UNDELIVERED: Nanoseconds = 0
+"""Stands in ``at`` until the engine delivers the fact."""
+
+
+class _Asked(NamedTuple):
+    forecast_id: int
+    question: Question
+
+
+class ChildForecasts:
+    """Carries out Forecast orders for a loop on the wall clock; a context manager that ends the child."""
+
+    def __init__(self, questions: Questions, engine: Engine) -> None:
+        """Answer through *engine*, from a thread."""
+        self._questions = questions
+        self._engine = engine
+        self._asked: SimpleQueue[_Asked | None] = SimpleQueue()
+        self._child: subprocess.Popen[bytes] | None = None
+        self._is_closed = False
+        self._thread = Thread(target=self._work, name="forecasts", daemon=True)
+
+    def __enter__(self) -> "ChildForecasts":
+        self._child = _start()  # while the first window passes it has its imports done
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._is_closed = True
+        self._asked.put(None)
+        if self._child is not None:
+            self._child.kill()
+        self._thread.join()
+        self._end_child()
+
+    def __call__(self, order: Forecast, now: Nanoseconds) -> None:
+        """Take *order*: freeze the pool and leave the rest to the thread."""
+        try:
+            self._asked.put(_Asked(order.forecast_id, self._questions.put(order, now)))
+        except NoSnapshot as error:
+            self._engine.post(ForecastFailed(_UNDELIVERED, order.forecast_id, str(error)))
+
+    def _work(self) -> None:
+        while (asked := self._asked.get()) is not None and not self._is_closed:
+            answered = self._ask_child(asked.question)
+            if self._is_closed:
+                return
+            if isinstance(answered, str):
+                self._engine.post(ForecastFailed(_UNDELIVERED, asked.forecast_id, answered))
+            else:
+                self._engine.post(ForecastFinished(_UNDELIVERED, asked.forecast_id, answered))
+
+    def _ask_child(self, question: Question) -> tuple[ForecastOutcome, ...] | str:
+        """Return what the child answers, or why it does not."""
+        try:
+            if self._child is None:
+                self._child = _start()
+            assert self._child.stdin is not None and self._child.stdout is not None
+            send(self._child.stdin, question)
+            answered: tuple[ForecastOutcome, ...] | str = receive(self._child.stdout)
+        except (OSError, EOFError):
+            code = self._end_child()
+            return f"the process that computes forecasts ended (exit code {code})"
+        return answered
+
+    def _end_child(self) -> int | None:
+        child, self._child = self._child, None
+        if child is None:
+            return None
+        child.kill()
+        for pipe in (child.stdin, child.stdout):
+            if pipe is not None:
+                with suppress(OSError):  # what could not be written any more
+                    pipe.close()
+        return child.wait()
+
+
+def send(pipe: IO[bytes], message: object) -> None:
+    """Write one message."""
+    payload = pickle.dumps(message, protocol=pickle.HIGHEST_PROTOCOL)
+    pipe.write(_LENGTH.pack(len(payload)))
+    pipe.write(payload)
+    pipe.flush()
+
+
+def receive(pipe: IO[bytes]) -> Any:
+    """Return the next message; raises EOFError when there is none or only a part of it."""
+    head = pipe.read(_LENGTH.size)
+    if len(head) < _LENGTH.size:
+        raise EOFError
+    (length,) = _LENGTH.unpack(head)
+    payload = pipe.read(length)
+    if len(payload) < length:
+        raise EOFError
+    return pickle.loads(payload)
+
+
+def _start() -> subprocess.Popen[bytes]:
+    # -P: what lies in the current folder must not pass for a module. A session of its own: a Ctrl-C is the
+    # run's to answer, and its end closes the pipe
+    command = [sys.executable, "-P", "-m", "vertumnus.forecast.child"]
+    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True)

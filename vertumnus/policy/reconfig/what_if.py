@@ -1,0 +1,202 @@
+"""`what_if`: at the end of every window a forecast of staying, of splits and of merges decides.
+
+Which split, and which merge, is looked at is chosen as in `choose`: least drain, then least to reconcile.
+A move is made when its forecast's mean TTFT, drain and backlog included, is lower than staying's by more
+than ``min_gain``, so many windows in a row as ``persistence`` says. It starts from the composition that it
+is shown, at the question and again at the answer.
+"""
+
+from collections import deque
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from vertumnus.domain.cluster import Composition, Lattice
+from vertumnus.domain.facts import ForecastFailed, ForecastFinished, TimerFired
+from vertumnus.domain.forecast import ForecastOutcome
+from vertumnus.domain.move import Direction, Move
+from vertumnus.domain.orders import AnyOrder, Forecast, NoteWindow
+from vertumnus.domain.units import SECOND, Nanoseconds, Tokens, to_ns
+from vertumnus.policy.reconfig.choose import ranked
+from vertumnus.policy.reconfig.config import WhatIfController
+from vertumnus.policy.reconfig.moves import moves
+from vertumnus.policy.reconfig.verdict import PoolView, Verdict
+from vertumnus.policy.reconfig.window import DemandWindow, WindowReport
+
+
+class Gain(NamedTuple):
+    """The best move of a forecast against staying."""
+
+    move: Move
+    share: float
+    """Of staying's mean TTFT that it saves; below 0 when it costs."""
+
+
+class _Question(NamedTuple):
+    forecast_id: int
+    report: WindowReport
+    composition: Composition
+
+
+class WhatIf:
+    """Asks for forecasts and decides on their answers; at most one is open."""
+
+    def __init__(self, config: WhatIfController, lattice: Lattice, long_tokens: Tokens) -> None:
+        """Follow *config*; *long_tokens* is the bound of long requests in tokens as served."""
+        self._config = config
+        self._lattice = lattice
+        self._window = DemandWindow(0, long_tokens, config.long_fraction_by)
+        self._arrivals: deque[int] = deque(maxlen=_windows(config))
+        """Requests of the last windows, the latest first."""
+        self._open: _Question | None = None
+        self._last_id = 0
+        self._cooling = 0
+        self._paying: Direction | None = None
+        self._streak = 0
+
+    @property
+    def config(self) -> WhatIfController:
+        """The parameters in force."""
+        return self._config
+
+    @property
+    def window_ns(self) -> Nanoseconds:
+        """H: length of the windows that begin from now on [ns]."""
+        return to_ns(self._config.window_s)
+
+    def retune(self, config: WhatIfController) -> None:
+        """Decide by *config* from the end of this window on; what is long, and by what share, stays."""
+        self._config = config
+        self._arrivals = deque(self._arrivals, maxlen=_windows(config))
+
+    def note_routed(self, degree: int, uncached: Tokens, cached: Tokens, service_ns: Nanoseconds) -> None:
+        """Count a request where it is first routed."""
+        self._window.add(degree, uncached, cached, service_ns)
+
+    def note_transition(self) -> None:
+        """Note that the composition changes, by whomever: what has persisted is forgotten."""
+        self._cooling = self._config.cooldown_windows
+        self._forget()
+
+    def close_window(self, due_ns: Nanoseconds, view: PoolView) -> Verdict:
+        """End the window and ask for a forecast, unless there is a reason not to, which is noted."""
+        report = self._window.close(due_ns)
+        self._arrivals.appendleft(report.requests)
+        candidates = self._candidates(view)
+        reason = self._reason_not_to_ask(view, candidates)
+        if reason:
+            return Verdict((self._note(report, reason),))
+        self._last_id += 1
+        self._open = _Question(self._last_id, report, view.composition)
+        return Verdict((Forecast(self._last_id, tuple(candidates), self._span_ns(), self._config.load),))
+
+    def answered(self, fact: ForecastFinished | ForecastFailed, view: PoolView) -> Verdict:
+        """Decide the window that *fact* answers; an answer that nobody waits for changes nothing."""
+        question = self._open
+        if question is None or fact.forecast_id != question.forecast_id:
+            return Verdict()
+        self._open = None
+        if isinstance(fact, ForecastFailed):
+            return self._undecided(question, f"no forecast: {fact.reason}")
+        if view.busy or question.composition != view.composition:
+            return self._undecided(question, "the composition changed while the forecast was made")
+        return self._decide(question, fact.outcomes)
+
+    def timer_fired(self, fact: TimerFired) -> Sequence[AnyOrder]:
+        """Make nothing of it: this controller sets no timers."""
+        return ()
+
+    def _undecided(self, question: _Question, reason: str) -> Verdict:
+        self._forget()
+        return Verdict((self._note(question.report, reason, question),))
+
+    def _decide(self, question: _Question, outcomes: Sequence[ForecastOutcome]) -> Verdict:
+        gain = best_gain(outcomes)
+        if gain is None or gain.share <= self._config.min_gain:
+            return self._undecided(question, describe(outcomes))
+        self._streak = self._streak + 1 if gain.move.kind == self._paying else 1
+        self._paying = gain.move.kind
+        move = gain.move if self._streak >= self._config.persistence else None
+        return Verdict((self._note(question.report, describe(outcomes), question, move),), move)
+
+    def _candidates(self, view: PoolView) -> list[Move]:
+        legal = moves(view.composition, self._lattice, view.busy)
+        best = ranked(legal, view.drain_ns, view.reconcile_blocks)
+        return [
+            move
+            for kind in ("split", "merge")
+            for move in [each for each in best if each.kind == kind][: self._config.candidates]
+        ]
+
+    def _reason_not_to_ask(self, view: PoolView, candidates: Sequence[Move]) -> str:
+        if self._cooling:
+            self._cooling -= 1
+            return f"cooling down, {self._cooling} more windows"
+        if self._open is not None:
+            return f"the forecast of window {self._open.report.index} is still being made"
+        if view.busy:
+            return "a transition is under way"
+        return "" if candidates else "no move is legal"
+
+    def _span_ns(self) -> Nanoseconds:
+        """Return the span of the last windows that have brought enough requests, at least one of them."""
+        requests = 0
+        for windows, arrived in enumerate(self._arrivals, 1):
+            requests += arrived
+            if requests >= self._config.replay_requests:
+                return windows * self.window_ns
+        return len(self._arrivals) * self.window_ns
+
+    def _forget(self) -> None:
+        self._paying, self._streak = None, 0
+
+    def _note(
+        self, report: WindowReport, reason: str, question: _Question | None = None, move: Move | None = None
+    ) -> NoteWindow:
+        return NoteWindow(
+            index=report.index,
+            start_ns=report.start_ns,
+            end_ns=report.end_ns,
+            requests=report.requests,
+            demand_ns=report.demand_ns,
+            capacity_ns=None,
+            long_fraction=report.long_fraction,
+            signal=self._paying,
+            persistence=self._streak,
+            action="" if move is None else str(move),
+            reason=reason,
+            forecast_id=None if question is None else question.forecast_id,
+        )
+
+
+def _windows(config: WhatIfController) -> int:
+    """Return how many windows the past reaches back at most."""
+    return max(1, int(config.replay_s / config.window_s))
+
+
+def best_gain(outcomes: Sequence[ForecastOutcome]) -> Gain | None:
+    """Return the move with the lowest mean TTFT against staying, which is the first of *outcomes*.
+
+    A move that leaves somebody without a first token who would get one otherwise is none. None when there
+    is no such move, or nothing was counted.
+    """
+    stay, *tried = outcomes
+    if not stay.ttft_mean_ns:
+        return None
+    gains = [
+        Gain(each.move, 1.0 - each.ttft_mean_ns / stay.ttft_mean_ns)
+        for each in tried
+        if each.move is not None and each.ttft_mean_ns is not None and each.served >= stay.served
+    ]
+    return max(gains, key=lambda gain: gain.share, default=None)
+
+
+def describe(outcomes: Sequence[ForecastOutcome]) -> str:
+    """Return the predicted mean TTFT of each outcome, in words."""
+    return "; ".join(f"{each.move or 'stay'}: {_mean(each)}" for each in outcomes)
+
+
+def _mean(outcome: ForecastOutcome) -> str:
+    if outcome.ttft_mean_ns is None:
+        return "nothing to serve" if not outcome.requests else f"none of {outcome.requests} served"
+    missed = outcome.requests - outcome.served
+    return f"{outcome.ttft_mean_ns / SECOND:.3f} s" + (f", {missed} unserved" if missed else "")

@@ -1,0 +1,34 @@
+-- Forecasts of moves: predicted mean TTFT of staying and of each move over span_s from t_s on, and what came.
+-- observed_ttft_s is of the requests that the forecast was about: without a first token at t_s, or arriving
+-- within span_s after it; what they met is what was made. The hindsight columns are the same forecast made
+-- later with the arrivals that really came (controller=advise): would the move have paid?
+WITH asked AS (
+  SELECT *, t_ns / 1e9 AS t_s FROM forecasts WHERE run_id = $run_id AND hindsight_of IS NULL
+), stay AS (
+  FROM asked WHERE status = 'answered' AND move IS NULL
+), served AS (
+  SELECT forecast_id, avg(ttft_s) AS observed_ttft_s
+  FROM stay JOIN requests ON arrival_s <= t_s + span_s AND arrival_s + ttft_s > t_s
+  WHERE requests.run_id = $run_id AND requests.status = 'finished'
+  GROUP BY forecast_id
+), later AS (
+  SELECT hindsight_of AS forecast_id, move, ttft_mean_s,
+         first_value(ttft_mean_s) OVER (PARTITION BY forecast_id ORDER BY move NULLS FIRST) AS stay_ttft_mean_s
+  FROM forecasts
+  WHERE run_id = $run_id AND hindsight_of IS NOT NULL AND status = 'answered'
+)
+SELECT asked.forecast_id, asked.t_s, asked.span_s, asked.answer_s, asked.move, asked.made,
+       stay.ttft_mean_s AS stay_ttft_s,
+       asked.ttft_mean_s AS move_ttft_s,
+       1 - asked.ttft_mean_s / stay.ttft_mean_s AS gain,
+       observed_ttft_s,
+       later.stay_ttft_mean_s AS hindsight_stay_ttft_s,
+       later.ttft_mean_s AS hindsight_move_ttft_s,
+       1 - later.ttft_mean_s / later.stay_ttft_mean_s AS hindsight_gain,
+       asked.drain_s, asked.switch_s, asked.missing_blocks, asked.copied_blocks, asked.reason
+FROM asked
+LEFT JOIN stay USING (forecast_id)
+LEFT JOIN served USING (forecast_id)
+LEFT JOIN later ON later.forecast_id = asked.forecast_id AND later.move = asked.move
+WHERE asked.move IS NOT NULL OR asked.status <> 'answered'
+ORDER BY asked.t_s, asked.forecast_id, asked.move
