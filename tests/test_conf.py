@@ -88,6 +88,7 @@ SIMULATED = (
     ("policy=vllm_dp", "cluster=pool40_tp4", "profile=qwen3_30b_a3b-h20-tp4"),
     ("policy=vllm_dp", "cluster=pool40_tp4", "profile=deepseek_v4_flash-h20-tp4", "slo=deepseek_v4_flash"),
     ("controller=thresholds", "workload=phases", "arrival=trace"),
+    ("controller=what_if", "workload=phases", "arrival=trace"),
     ("initial=given",),
     ("initial=head",),
     ("initial=other_seed", "initial.seed=7"),

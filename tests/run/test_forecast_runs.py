@@ -16,6 +16,7 @@ from vertumnus.domain.facts import ForecastFinished, TimerFired
 from vertumnus.domain.orders import CloseTransition, Forecast, NoteWindow, SetTimer
 from vertumnus.records.log import read_log
 from vertumnus.records.run_dir import RunDir, find_run
+from vertumnus.run.asked import Asked
 from vertumnus.run.audit import audit_run
 from vertumnus.run.execute import execute
 
@@ -30,7 +31,7 @@ def run(runs_dir: Path, *words: str) -> RunDir:
     """Run a minute of a rising load with *words* and return its folder."""
     with hydra_configs():
         config = to_run_config(plain_tree(composed((*SMALL, f"runs_dir={runs_dir}", *words))))
-    outcome = execute(config, words, Console(file=StringIO()))
+    outcome = execute(config, Asked(words), Console(file=StringIO()))
     assert (outcome.status, outcome.verdict) == ("finished", "VALID")
     return find_run(runs_dir, outcome.run_id).run
 

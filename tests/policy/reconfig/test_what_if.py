@@ -184,7 +184,7 @@ def test_the_past_reaches_as_far_as_it_takes_for_enough_requests() -> None:
 @pytest.mark.parametrize(
     ("wrong", "says"),
     [
-        ({"window_s": 0.0}, "window_s must be above 0, got 0.0"),
+        ({"window_s": 0.0}, "window_s must be at least 0.01, got 0.0"),
         ({"window_s": 30.0, "replay_s": 20.0}, "replay_s must be at least 30 and at most 300 s, got 20.0"),
         ({"replay_s": 301.0}, "replay_s must be at least 20 and at most 300 s"),
         ({"replay_s": float("nan")}, "replay_s must be at least 20"),
@@ -195,7 +195,7 @@ def test_the_past_reaches_as_far_as_it_takes_for_enough_requests() -> None:
         ({"persistence": 0}, "persistence must be at least 1 window, got 0"),
         ({"cooldown_windows": -1}, "cooldown_windows must be at least 0, got -1"),
         ({"candidates": 0}, "candidates must be at least 1, got 0"),
-        ({"long_tokens": 0}, "long_tokens must be at least 1 token, got 0"),
+        ({"long_tokens": 0}, "long_tokens must be at least 1, got 0"),
         ({"switch_timeout_s": 0.0}, "switch_timeout_s must be above 0"),
     ],
 )
