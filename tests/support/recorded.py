@@ -12,6 +12,7 @@ from vertumnus.domain.facts import (
     EpochAdopted,
     Evicted,
     FirstTokenEmitted,
+    ForecastFinished,
     HandoffFinished,
     Installed,
     OperatorActed,
@@ -27,11 +28,14 @@ from vertumnus.domain.facts import (
     WorkerDrained,
     WorkerFormed,
 )
+from vertumnus.domain.forecast import ForecastOutcome
+from vertumnus.domain.move import Move
 from vertumnus.domain.orders import (
     AdoptEpoch,
     Answer,
     CloseTransition,
     Drain,
+    Forecast,
     NoteWindow,
     Order,
     Prefill,
@@ -192,9 +196,23 @@ def a_copy(at: Nanoseconds, transfer_id: int = 1) -> list[Record]:
     ]
 
 
+def a_forecast(at: Nanoseconds, forecast_id: int = 1, hindsight_of: int | None = None) -> list[Record]:
+    """Return a forecast over 10 s, answered after 1 s: staying would take 4 s, merging 2x1 and 3x1 3 s."""
+    move = Move("merge", MERGED.halves, (MERGED,))
+    outcomes = (
+        ForecastOutcome(None, 8, 8, 4 * SECOND, 5 * SECOND, 0.5),
+        ForecastOutcome(move, 8, 7, 3 * SECOND, 4 * SECOND, None, 2 * SECOND, SECOND, 0, 2, 512),
+    )
+    return [
+        Record(INPUT, TimerFired(at, "window", at)),
+        Record(ORDER, Forecast(forecast_id, (move,), 10 * SECOND, 1.25, True, hindsight_of)),
+        Record(INPUT, ForecastFinished(at + SECOND, forecast_id, outcomes)),
+    ]
+
+
 def a_changing_history() -> list[Record]:
     """Return a dozen requests on a pool that is observed, copies blocks, and merges two workers at 20 s."""
-    moves = [a_copy(0), a_window(0), a_window(1), a_merge(20 * SECOND)]
+    moves = [a_copy(0), a_window(0), a_window(1), a_forecast(19 * SECOND), a_merge(20 * SECOND)]
     return told_in_order([a_history(12), *moves])
 
 
