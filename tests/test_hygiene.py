@@ -65,6 +65,7 @@ def test_every_package_is_in_the_wheel() -> None:
             {"torch", "numpy", "hydra", "omegaconf", "duckdb", "pyarrow", "rich", "asyncio", "threading"},
         ),
         ("vertumnus.workers.fleet", {"torch", "numpy", "hydra", "duckdb", "pyarrow", "asyncio"}),
+        ("vertumnus.forecast.child", {"torch", "zmq", "scipy", "hydra", "duckdb", "pyarrow", "rich"}),
         ("vertumnus.run.simulated", {"torch", "zmq", "scipy", "hydra"}),
         ("vertumnus.cli", {"torch", "hydra", "duckdb", "pyarrow", "numpy"}),
     ],

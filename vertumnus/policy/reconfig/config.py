@@ -116,10 +116,11 @@ class WhatIfController(Movable, frozen=True, kw_only=True, tag_field="name", tag
     """At most so long a past, in whole windows; a forecast looks as far [s]."""
     load: float = 1.25
     """How many times as fast the requests of the near future come: room for the bursts that may."""
-    min_gain: float = 0.05
-    """A move pays when it lowers the predicted mean TTFT by more than this share of staying's."""
+    min_gain: float = 0.1
+    """A move is made when the shares of the mean TTFT that its kind would have saved, window by window,
+    add up to more than this; what it would have cost takes away from the sum, which never is below 0."""
     persistence: int = 1
-    """Windows in a row in which moves of one kind must pay before one is made."""
+    """Windows in a row, at least, in which a kind of move would have saved something."""
     cooldown_windows: int = 0
     """Windows after a transition in which no forecast is asked for."""
     candidates: int = 1

@@ -1,9 +1,9 @@
 """`what_if`: at the end of every window a forecast of staying, of splits and of merges decides.
 
 Which split, and which merge, is looked at is chosen as in `choose`: least drain, then least to reconcile.
-A move is made when its forecast's mean TTFT, drain and backlog included, is lower than staying's by more
-than ``min_gain``, so many windows in a row as ``persistence`` says. It starts from the composition that it
-is shown, at the question and again at the answer.
+A move is made when what the mean TTFT, drain and backlog included, would have gained by one of its kind adds
+up to more than ``min_gain`` (`evidence`), and ``persistence`` windows in a row speak for it. It starts from
+the composition that it is shown, at the question and again at the answer.
 """
 
 from collections import deque
@@ -18,17 +18,10 @@ from vertumnus.domain.orders import AnyOrder, Forecast, NoteWindow
 from vertumnus.domain.units import SECOND, Nanoseconds, Tokens, to_ns
 from vertumnus.policy.reconfig.choose import ranked
 from vertumnus.policy.reconfig.config import WhatIfController
+from vertumnus.policy.reconfig.evidence import Evidence, Gain
 from vertumnus.policy.reconfig.moves import moves
 from vertumnus.policy.reconfig.verdict import PoolView, Verdict
 from vertumnus.policy.reconfig.window import DemandWindow, WindowReport
-
-
-class Gain(NamedTuple):
-    """The best move of a forecast against staying."""
-
-    move: Move
-    share: float
-    """Of staying's mean TTFT that it saves; below 0 when it costs."""
 
 
 class _Question(NamedTuple):
@@ -50,8 +43,7 @@ class WhatIf:
         self._open: _Question | None = None
         self._last_id = 0
         self._cooling = 0
-        self._paying: Direction | None = None
-        self._streak = 0
+        self._evidence = Evidence()
 
     @property
     def config(self) -> WhatIfController:
@@ -75,7 +67,7 @@ class WhatIf:
     def note_transition(self) -> None:
         """Note that the composition changes, by whomever: what has persisted is forgotten."""
         self._cooling = self._config.cooldown_windows
-        self._forget()
+        self._evidence.forget()
 
     def close_window(self, due_ns: Nanoseconds, view: PoolView) -> Verdict:
         """End the window and ask for a forecast, unless there is a reason not to, which is noted."""
@@ -106,16 +98,16 @@ class WhatIf:
         return ()
 
     def _undecided(self, question: _Question, reason: str) -> Verdict:
-        self._forget()
+        self._evidence.forget()
         return Verdict((self._note(question.report, reason, question),))
 
     def _decide(self, question: _Question, outcomes: Sequence[ForecastOutcome]) -> Verdict:
-        gain = best_gain(outcomes)
-        if gain is None or gain.share <= self._config.min_gain:
-            return self._undecided(question, describe(outcomes))
-        self._streak = self._streak + 1 if gain.move.kind == self._paying else 1
-        self._paying = gain.move.kind
-        move = gain.move if self._streak >= self._config.persistence else None
+        best, config = gains(outcomes), self._config
+        self._evidence.add(best)
+        leading = self._evidence.leading()
+        shown = self._evidence.of(leading)
+        is_due = shown.gain > config.min_gain and shown.windows >= config.persistence
+        move = best[leading].move if leading is not None and is_due else None
         return Verdict((self._note(question.report, describe(outcomes), question, move),), move)
 
     def _candidates(self, view: PoolView) -> list[Move]:
@@ -146,12 +138,10 @@ class WhatIf:
                 return windows * self.window_ns
         return len(self._arrivals) * self.window_ns
 
-    def _forget(self) -> None:
-        self._paying, self._streak = None, 0
-
     def _note(
         self, report: WindowReport, reason: str, question: _Question | None = None, move: Move | None = None
     ) -> NoteWindow:
+        leading = self._evidence.leading()
         return NoteWindow(
             index=report.index,
             start_ns=report.start_ns,
@@ -160,8 +150,8 @@ class WhatIf:
             demand_ns=report.demand_ns,
             capacity_ns=None,
             long_fraction=report.long_fraction,
-            signal=self._paying,
-            persistence=self._streak,
+            signal=leading,
+            persistence=self._evidence.of(leading).windows,
             action="" if move is None else str(move),
             reason=reason,
             forecast_id=None if question is None else question.forecast_id,
@@ -173,21 +163,22 @@ def _windows(config: WhatIfController) -> int:
     return max(1, int(config.replay_s / config.window_s))
 
 
-def best_gain(outcomes: Sequence[ForecastOutcome]) -> Gain | None:
-    """Return the move with the lowest mean TTFT against staying, which is the first of *outcomes*.
+def gains(outcomes: Sequence[ForecastOutcome]) -> dict[Direction, Gain]:
+    """Return the move with the lowest mean TTFT of each kind against staying, the first of *outcomes*.
 
-    A move that leaves somebody without a first token who would get one otherwise is none. None when there
-    is no such move, or nothing was counted.
+    A move that leaves somebody without a first token who would get one otherwise is none. Nothing was
+    gained where nothing was counted.
     """
     stay, *tried = outcomes
-    if not stay.ttft_mean_ns:
-        return None
-    gains = [
-        Gain(each.move, 1.0 - each.ttft_mean_ns / stay.ttft_mean_ns)
-        for each in tried
-        if each.move is not None and each.ttft_mean_ns is not None and each.served >= stay.served
-    ]
-    return max(gains, key=lambda gain: gain.share, default=None)
+    best: dict[Direction, Gain] = {}
+    for each in tried:
+        if not stay.ttft_mean_ns or each.ttft_mean_ns is None or each.move is None:
+            continue
+        gain = Gain(each.move, 1.0 - each.ttft_mean_ns / stay.ttft_mean_ns)
+        known = best.get(each.move.kind)
+        if each.served >= stay.served and (known is None or gain.share > known.share):
+            best[each.move.kind] = gain
+    return best
 
 
 def describe(outcomes: Sequence[ForecastOutcome]) -> str:

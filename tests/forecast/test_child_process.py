@@ -1,0 +1,128 @@
+"""Forecasts computed by a process beside the run: the same answers, and a death costs one question."""
+
+import os
+import signal
+from queue import Queue
+
+import pytest
+
+from tests.support.builders import a_request, shared_prefix_requests
+from tests.support.forecasts import SimRig, assumed
+from vertumnus.domain.cluster import CpGroup
+from vertumnus.domain.facts import ForecastFailed, ForecastFinished, InputFact
+from vertumnus.domain.move import Move
+from vertumnus.domain.orders import Forecast
+from vertumnus.domain.units import SECOND
+from vertumnus.forecast.child_process import ChildForecasts
+from vertumnus.forecast.question import Questions
+from vertumnus.forecast.trial import answer
+
+MERGE = Move("merge", (CpGroup(6, 1), CpGroup(7, 1)), (CpGroup(6, 2),))
+PATIENCE_S = 60
+
+
+class Mailbox:
+    """An engine that only takes posts."""
+
+    def __init__(self) -> None:
+        self.posted: Queue[InputFact] = Queue()
+
+    def post(self, fact: InputFact) -> None:
+        self.posted.put(fact)
+
+    def next(self) -> InputFact:
+        return self.posted.get(timeout=PATIENCE_S)
+
+
+@pytest.fixture
+def rig() -> SimRig:
+    """A pool that has served some requests."""
+    rig = SimRig([*shared_prefix_requests([(n % 3, n % 6, 1 + n % 9) for n in range(30)])])
+    rig.loop.serve(iter(rig.requests))
+    return rig
+
+
+@pytest.fixture
+def mailbox() -> Mailbox:
+    return Mailbox()
+
+
+@pytest.fixture
+def forecasts(rig, mailbox):
+    """What carries out the orders, and its child."""
+    with ChildForecasts(Questions(rig.fleet, rig.control, assumed), mailbox) as forecasts:
+        yield forecasts
+
+
+def order(number: int, *moves: Move, **more) -> Forecast:
+    return Forecast(number, moves, SECOND, **more)
+
+
+def test_the_child_answers_as_this_process_would(rig, mailbox, forecasts) -> None:
+    """Snapshot and recent arrivals go there, the outcomes come back, in the order of the questions."""
+    now = rig.engine.now()
+    for number in (1, 2):
+        forecasts(order(number, MERGE), now)
+    expected = answer(Questions(rig.fleet, rig.control, assumed).put(order(9, MERGE), now))
+    assert [mailbox.next() for _ in range(2)] == [ForecastFinished(0, n, expected) for n in (1, 2)]
+    assert expected[0].requests > 0
+
+
+def test_what_goes_wrong_there_is_told(rig, mailbox, forecasts) -> None:
+    """A move that is illegal by then, or the hindsight of a forecast that nobody kept."""
+    absent = CpGroup(4, 4)
+    forecasts(order(1, Move("split", (absent,), absent.halves)), rig.engine.now())
+    forecasts(order(2, MERGE, hindsight_of=7), rig.engine.now())
+    told = {fact.forecast_id: fact.reason for fact in (mailbox.next(), mailbox.next())}
+    assert "there is no worker 4x4" in told[1] and told[2] == "the pool of forecast 7 was not kept"
+
+
+def test_a_child_that_dies_costs_one_question(rig, mailbox, forecasts) -> None:
+    """The question is told as failed, with the signal; the next one gets a new child."""
+    os.kill(forecasts._child.pid, signal.SIGKILL)
+    forecasts(order(1), rig.engine.now())
+    failed = mailbox.next()
+    assert isinstance(failed, ForecastFailed) and "exit code -9" in failed.reason
+    forecasts(order(2), rig.engine.now())
+    assert isinstance(mailbox.next(), ForecastFinished)
+
+
+def test_hindsight_meets_the_arrivals_that_came(rig, mailbox, forecasts) -> None:
+    """The kept pool, not the present one, with the requests that have arrived since."""
+    middle = SimRig(rig.requests)
+    kept: list[Questions] = []
+
+    def look() -> None:
+        if not kept and middle.engine.now() >= 40_000_000:
+            kept.append(Questions(middle.fleet, middle.control, assumed))
+            kept[0].put(order(1, MERGE, is_kept=True), middle.engine.now())
+
+    middle.loop.serve(iter(middle.requests), look)
+    question = kept[0].put(order(2, MERGE, hindsight_of=1), middle.engine.now())
+    at = question.snapshot.at_ns
+    assert [request.request_id for request in question.future] == [
+        request.request_id for request in rig.requests if request.arrival_ns > at
+    ]
+    assert answer(question)[0].ttft_mean_ns == middle.mean_ttft_ns(at)
+
+
+def test_leaving_ends_the_child(rig, mailbox) -> None:
+    """Whatever it is at, and without an answer."""
+    with ChildForecasts(Questions(rig.fleet, rig.control, assumed), mailbox) as forecasts:
+        child = forecasts._child
+        forecasts(order(1, MERGE), rig.engine.now())
+    assert child.poll() is not None and forecasts._child is None
+
+
+def test_a_request_is_counted_while_it_has_no_first_token() -> None:
+    """The open request is counted until its first token, not until its end."""
+    rig = SimRig([a_request(0, output_tokens=50)])
+    assert rig.question_at(0) is not None
+    waiting = []
+    again = SimRig(rig.requests)
+    again.loop.serve(
+        iter(again.requests),
+        lambda: waiting.append((len(again.fleet.awaiting_first_token()), bool(again.first_token_ns))),
+    )
+    assert {count for count, has_token in waiting if has_token} == {0}
+    assert {count for count, has_token in waiting if not has_token} == {1}
