@@ -7,7 +7,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from tests.support.builders import a_request
-from tests.support.recorded import a_header, a_life, a_run, a_ulid, told_in_order
+from tests.support.recorded import a_header, a_life, a_merge, a_run, a_ulid, told_in_order
 from vertumnus.domain.units import SECOND
 from vertumnus.records.planned import Planned
 from vertumnus.records.run_row import config_hash
@@ -37,9 +37,11 @@ def a_timed_run(
 ) -> str:
     """Leave a VALID run of REQUESTS requests, each prefilled in *prefill_s*, and return its id.
 
-    *how*: backend, shift_s of all arrivals, and fields of the RunStart.
+    *how*: backend, shift_s of all arrivals, the composition, whether the pool moves 5 s into the second
+    phase, and fields of the RunStart.
     """
     backend, shift_s = how.pop("backend", "sim"), how.pop("shift_s", 0)
+    composition, with_move = how.pop("composition", None), how.pop("with_move", False)
     arrivals = [(shift_s + SPACING_S * each) * SECOND for each in range(REQUESTS)]
     requests = [a_request(each, at) for each, at in enumerate(arrivals)]
     lives = [a_life(each, prefill_ns=round(prefill_s * SECOND), decode_ns=SECOND) for each in requests]
@@ -51,7 +53,10 @@ def a_timed_run(
         **how,
     }
     header = replace(a_header(backend), config=dict(config), seed=config["seed"])
-    a_run(runs_dir, a_ulid(number), told_in_order(lives), header, **started)
+    if composition is not None:
+        header = replace(header, composition=composition)
+    moves = [a_merge(round((2 * SPACING_S + 5) * SECOND))] if with_move else []
+    a_run(runs_dir, a_ulid(number), told_in_order([*lives, *moves]), header, **started)
     return a_ulid(number)
 
 

@@ -5,18 +5,23 @@ from collections.abc import Sequence
 
 from vertumnus.commandline.exit_codes import OK
 from vertumnus.commandline.flags import run_parser
+from vertumnus.domain.errors import ConfigError
 from vertumnus.report.commands import print_csv, print_json
 from vertumnus.report.compare.comparison import Asked, compare
+from vertumnus.report.compare.figure13 import figure13
 from vertumnus.report.compare.members import find_members
 from vertumnus.report.compare.metrics import METRICS, SHOWN, chosen_metrics
 from vertumnus.report.compare.show import comparison_json, flat_rows, print_comparison
+from vertumnus.report.compare.show_figure13 import figure13_json, print_figure13
 from vertumnus.report.summary import console_for
 
 
 def comparing(words: Sequence[str]) -> int:
     """``compare SWEEP|RUN...``: groups of runs, paired by seed and arrivals, with intervals."""
     read = _read(words)
-    metrics = chosen_metrics(read.metric, read.phase)
+    if read.figure is not None:
+        return _figure13(read)
+    metrics = chosen_metrics(read.metric or SHOWN, read.phase)
     asked = Asked(metrics, read.by, read.baseline, read.phase)
     comparison = compare(read.runs_dir, find_members(read.runs_dir, read.runs), asked)
     match read.form:
@@ -26,6 +31,20 @@ def comparing(words: Sequence[str]) -> int:
             print_csv(flat_rows(comparison))
         case _:
             print_comparison(comparison, console_for())
+    return OK
+
+
+def _figure13(read: Namespace) -> int:
+    ignored = [flag for flag in ("by", "baseline", "metric", "phase") if getattr(read, flag)]
+    if ignored:
+        raise ConfigError(f"--{ignored[0]}: has no effect with --figure {read.figure}")
+    if read.form == "csv":
+        raise ConfigError("--csv: Fig. 13 is several tables; allowed: --json")
+    figure = figure13(read.runs_dir, find_members(read.runs_dir, read.runs))
+    if read.form == "json":
+        print_json(figure13_json(figure))
+    else:
+        print_figure13(figure, console_for())
     return OK
 
 
@@ -45,9 +64,17 @@ def _read(words: Sequence[str]) -> Namespace:
         "--baseline", metavar="GROUP", help="a group, or a part of its name; default the first"
     )
     parser.add_argument(
-        "--metric", type=_listed, default=list(SHOWN), metavar="NAME,...", help=f"of {', '.join(METRICS)}"
+        "--metric",
+        type=_listed,
+        metavar="NAME,...",
+        help=f"of {', '.join(METRICS)}; default {','.join(SHOWN)}",
     )
     parser.add_argument("--phase", action="store_true", help="each phase of workload=phases by itself, too")
+    parser.add_argument(
+        "--figure",
+        choices=["13"],
+        help="controllers against fixed compositions, beside the paper's statements",
+    )
     forms = parser.add_mutually_exclusive_group()
     for form in ("json", "csv"):
         forms.add_argument(f"--{form}", dest="form", action="store_const", const=form, default="text")

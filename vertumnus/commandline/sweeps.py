@@ -1,5 +1,7 @@
 """A sweep as the command line runs it: all jobs checked, then run, then the table of all."""
 
+import shlex
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -31,7 +33,10 @@ def checked(jobs: Sequence[Composed]) -> list[sweep.Job]:
 def run(jobs: Sequence[sweep.Job], flags: Flags) -> int:
     """Run *jobs*, close with the table of all, and return the exit code."""
     done = sweep.run_sweep(jobs, flags.overrides, places=flags.jobs, again=flags.again)
-    print(in_columns(closing_rows(jobs, done.endings, Path(jobs[0].config.runs_dir))))
+    runs_dir = Path(jobs[0].config.runs_dir)
+    print(in_columns(closing_rows(jobs, done.endings, runs_dir)))
+    elsewhere = "" if runs_dir == Path("runs") else f" --runs-dir {shlex.quote(str(runs_dir))}"
+    print(f"compare: vertumnus compare {done.sweep}{elsewhere}", file=sys.stderr)
     return INTERRUPTED if done.is_interrupted else _code(list(done.endings.values()))
 
 

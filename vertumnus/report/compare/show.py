@@ -7,7 +7,7 @@ from rich.console import Console
 from vertumnus.report.compare.comparison import Comparison, Table
 from vertumnus.report.compare.intervals import CONFIDENCE, Difference
 from vertumnus.report.compare.metrics import Metric
-from vertumnus.report.compare.pairing import Standing
+from vertumnus.report.compare.pairing import Effect, Standing
 from vertumnus.report.summary import NO_DATA, cell, grid
 
 LEGEND = f"""\
@@ -69,10 +69,15 @@ def difference_text(standing: Standing, metric: Metric) -> str:
     if effect is None:
         return ""
     if effect.ratio is not None:
-        return _with_interval(effect.ratio.through(_hundredfold), "%")
+        return ratio_text(effect)
     if metric.unit == "share":
         return _with_interval(effect.difference.through(_hundredfold), "pts")
     return _with_interval(effect.difference, metric.unit)
+
+
+def ratio_text(effect: Effect) -> str:
+    """Return the ratio of *effect* with its interval: "-12.3 % (-15.1, -9.4)"; "" where there is none."""
+    return "" if effect.ratio is None else _with_interval(effect.ratio.through(_hundredfold), "%")
 
 
 def value_text(value: float | None, metric: Metric) -> str:

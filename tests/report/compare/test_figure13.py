@@ -1,0 +1,100 @@
+"""Fig. 13's table from stored runs: who is fixed, what stands beside the paper, what is refused."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.support.recorded import a_ulid
+from tests.support.sweeps import BESIDES_S, a_config, a_timed_run
+from vertumnus.cli import main
+from vertumnus.commandline.exit_codes import BAD_INPUT, OK
+from vertumnus.domain.cluster import Composition, CpGroup
+
+PAPERS = Composition(
+    tuple(CpGroup(4 * n, 4) for n in range(4)) + tuple(CpGroup(16 + 8 * n, 8) for n in range(3))
+)
+SMALL = Composition(tuple(CpGroup(4 * n, 4) for n in range(10)))
+
+
+def leave_runs(
+    runs_dir: Path, adaptive_s: float = 2.0, kinds: tuple[str, ...] = ("brisk", "off")
+) -> list[str]:
+    """Leave two seeds of an adaptive controller and of two fixed compositions, and return their ids."""
+    cells = [("brisk", PAPERS, adaptive_s), ("off", PAPERS, 3.0), ("off", SMALL, 4.0)]
+    ids = []
+    for name, composition, seconds in cells:
+        if name not in kinds:
+            continue
+        for seed in (0, 1):
+            config = a_config("paper", seed, controller={"name": name, "window_s": 5.0})
+            words = (f"controller={name}", f"cluster.composition={composition}", f"seed={seed}")
+            # the second seed is slower for everybody
+            factor = 1.0 + seed
+            ttft_s = factor * (seconds + BESIDES_S) - BESIDES_S
+            ids.append(
+                a_timed_run(
+                    runs_dir, len(ids), words, config, ttft_s, shift_s=seed, composition=composition,
+                    with_move=name == "brisk",
+                )
+            )  # fmt: skip
+    return ids
+
+
+def test_the_whole_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """3.5 s against 4.5 and 5.5 s in both phases: the best fixed, the paper's statement, the moves."""
+    runs = leave_runs(tmp_path)
+    assert main(["compare", *runs, "--figure", "13", "--json", "--runs-dir", str(tmp_path)]) == OK
+    found = json.loads(capsys.readouterr().out)
+    assert (found["execution"], found["left_out"]) == ("simulated", [])
+    adaptive = next(group for group in found["against_best_fixed"])
+    assert found["mean_ttft_s"][adaptive]["phase 2"] == pytest.approx(1.5 * (2.0 + BESIDES_S))
+    best = found["against_best_fixed"][adaptive]["whole run"]
+    assert (best["composition"], best["pairs"]) == ("4 x CP4 + 3 x CP8", 2)
+    assert best["ratio"] == pytest.approx(3.5 / 4.5 - 1)
+    stated = [(each["stretch"], each["composition"], each["change"]) for each in found["paper"]]
+    assert stated == [("phase 2", "4 x CP4 + 3 x CP8", -0.196)]
+    assert found["paper"][0]["ratio"] == pytest.approx(3.5 / 4.5 - 1)
+    (moves,) = found["moves"]
+    assert (moves["group"], moves["moves"], moves["reversals"]) == (adaptive, 1.0, 0)
+    assert moves["first_s"] == [[pytest.approx(5.0), pytest.approx(5.0)]]
+
+
+def test_the_text(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Simulated is said first, the paper's numbers are told as executed, delays in windows."""
+    runs = leave_runs(tmp_path)
+    assert main(["compare", *runs, "--figure", "13", "--runs-dir", str(tmp_path)]) == OK
+    out = capsys.readouterr().out
+    assert out.startswith("SIMULATED  mean TTFT by phase\n")
+    assert "The paper's statements (executed), and ours (simulated)" in out
+    assert "-19.6 %" in out and "1.0 windows, at most 1.0" in out
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--phase",), "--phase: has no effect with --figure 13"),
+        (("--by", "policy"), "--by: has no effect with --figure 13"),
+        (("--csv",), "--csv: Fig. 13 is several tables; allowed: --json"),
+        (("--figure", "12"), "argument --figure: invalid choice: '12'"),
+    ],
+)
+def test_flags_that_do_not_go_together(
+    words: tuple[str, ...], said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Named, with what is allowed."""
+    runs = leave_runs(tmp_path)
+    assert main(["compare", *runs, "--figure", "13", *words, "--runs-dir", str(tmp_path)]) == BAD_INPUT
+    assert said in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("kinds", "said"), [(("off",), "found 4 runs with controller=off and 0 others")])
+def test_both_kinds_of_runs_are_needed(
+    kinds: tuple[str, ...], said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """With the command that makes them."""
+    runs = leave_runs(tmp_path, kinds=kinds)
+    assert main(["compare", *runs, "--figure", "13", "--runs-dir", str(tmp_path)]) == BAD_INPUT
+    err = capsys.readouterr().err
+    assert said in err and "+experiment=reconfigure -m" in err
+    assert a_ulid(0) == runs[0]
