@@ -105,7 +105,7 @@ BAD = [
     (("ls", "polici"), "ls polici: no such group; did you mean policy?"),
     (("report", "summry"), "report summry: no such report; did you mean summary?"),
     (("report", "--jsn"), "unrecognized arguments: --jsn; see vertumnus report --help"),
-    (("sql",), "the following arguments are required: statement; see vertumnus sql --help"),
+    (("sql",), "a statement or --schema is required; see vertumnus sql --help"),
     (
         ("-m", *SIM, "policy.beta=interval(1,2)"),
         "policy.beta=interval(1,2): an interval has no list of values",

@@ -3,12 +3,11 @@
 import sys
 from collections.abc import Sequence
 
-from rich.console import Console
-
 from vertumnus.commandline.exit_codes import BAD_INPUT, FAILED, INTERRUPTED, OK
 from vertumnus.commandline.messages import report_problems
 from vertumnus.domain.errors import ConfigError, VertumnusError
 from vertumnus.live.plan import require_packages
+from vertumnus.report.drawing import console_for
 from vertumnus.run.interrupts import one_interrupt
 from vertumnus_profiling.options import read_options
 
@@ -35,7 +34,7 @@ def _profile(words: Sequence[str]) -> int:
     require_packages()
     from vertumnus_profiling.program import make_profile  # imports torch and scipy
 
-    make_profile(options, Console(stderr=True))
+    make_profile(options, console_for(sys.stderr))
     return OK
 
 

@@ -32,11 +32,13 @@ from vertumnus.domain.units import SECOND
 from vertumnus.records.config import Measurement
 from vertumnus.records.folds import RunFolds
 from vertumnus.records.metrics import summarise
+from vertumnus.records.planned import Planned
 from vertumnus.report import commands
+from vertumnus.report.drawing import console_for
 from vertumnus.report.reports import answer_report, report_names
 from vertumnus.report.run_report import load_report, report_json
 from vertumnus.report.store import query
-from vertumnus.report.summary import console_for, print_summary
+from vertumnus.report.summary import print_summary
 
 HEADER = a_header(records=Measurement(warmup_share=0.15, length_bounds=(64, 256)))
 
@@ -92,6 +94,51 @@ def test_sql_and_metrics_agree(tmp_path: Path) -> None:
     ]
     served = sum(row["requests"] for row in report.workers)
     assert served == metrics.finished == 40
+
+
+def test_the_head_says_what_was_asked_for(tmp_path: Path) -> None:
+    """Policy, controller, workload, seed and offered rate; bad rows and what never arrived are counted."""
+    config = {
+        "policy": {"name": "paper"},
+        "controller": {"name": "off"},
+        "workload": {"name": "phases"},
+        "seed": 3,
+    }
+    planned = Planned(requests=20, offered_requests_per_s=2.5, arrivals_hash="h", skipped_rows=1_234)
+    a_run(tmp_path, a_ulid(1), a_history(12), replace(HEADER, config=config, seed=3), planned=planned)
+    lines = text_of(tmp_path, a_ulid(1)).splitlines()
+    assert lines[2] == "workload phases, policy paper, controller off, seed 3, offered 2.5 requests/s"
+    assert "8 of 20 planned ones never arrived" in lines[3]
+    assert lines[3].endswith("; 1,234 bad rows of the trace skipped")
+    found = report_json(load_report(tmp_path, a_ulid(1)))
+    assert (found["planned_requests"], found["never_arrived"], found["policy"]) == (20, 8, "paper")
+    assert (found["verdict"], found["reasons"]) == ("INVALID", ["8 of 20 planned requests never arrived"])
+
+
+def test_a_run_that_noted_less_is_still_told(tmp_path: Path) -> None:
+    """Without a plan nothing is said of arrivals; the seed is always known."""
+    a_run(tmp_path, a_ulid(1), a_history(12), HEADER)
+    lines = text_of(tmp_path, a_ulid(1)).splitlines()
+    assert lines[2] == "seed 0"
+    assert "never arrived" not in lines[3] and "skipped" not in lines[3]
+
+
+def test_the_throughput_leaves_the_last_answers_out(tmp_path: Path) -> None:
+    """Two requests a second apart, first tokens at 3 and 4 s, ends at 30 and 31 s: 2 requests in 4 s."""
+    lives = [
+        a_life(
+            a_request(n, n * SECOND), queue_ns=0, prefill_ns=2 * SECOND, ext_ns=SECOND, decode_ns=27 * SECOND
+        )
+        for n in range(2)
+    ]
+    a_run(tmp_path, a_ulid(1), told_in_order(lives))
+    found = report_json(load_report(tmp_path, a_ulid(1)))
+    assert (found["served_s"], found["served_requests_per_s"]) == (4.0, 0.5)
+    assert found["requests_per_s"] == pytest.approx(2 / 31)
+    assert (
+        "throughput 0.5 requests/s, 20 input tokens/s, over the 4.0 s from the first measured arrival "
+        "to the last first token"
+    ) in text_of(tmp_path, a_ulid(1))
 
 
 def test_the_json_report(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from vertumnus.report.compare.members import find_members
 from vertumnus.report.compare.metrics import METRICS, SHOWN, chosen_metrics
 from vertumnus.report.compare.show import comparison_json, flat_rows, print_comparison
 from vertumnus.report.compare.show_figure13 import figure13_json, print_figure13
-from vertumnus.report.summary import console_for
+from vertumnus.report.drawing import console_for
 
 
 def comparing(words: Sequence[str]) -> int:

@@ -101,7 +101,7 @@ def valid_config(job: Composed) -> RunConfig:
 def execute(config: RunConfig, words: Sequence[str]) -> int:
     """Run *config* on its backend and return the exit code."""
     from vertumnus import run  # here, so that commands without a run start without its imports
-    from vertumnus.report.summary import console_for
+    from vertumnus.report.drawing import console_for
 
     outcome = run.execute(config, run.Asked(words), console_for(sys.stderr))
     return exit_code(outcome.status, outcome.verdict)

@@ -37,13 +37,24 @@ def report(words: Sequence[str]) -> int:
 
 
 def sql(words: Sequence[str]) -> int:
-    """``sql "SELECT ..."``: answer one statement over the tables of all ended runs."""
-    parser = _parser(
-        "sql", "Answer one SELECT over the tables of all runs.", forms=("json", "csv", "parquet")
+    """``sql "SELECT ..."``: answer one statement over the tables of all ended runs, or tell their columns."""
+    forms = ("json", "csv", "parquet", "markdown")
+    parser = _parser("sql", "Answer one SELECT over the tables of all runs.", forms)
+    parser.add_argument(
+        "statement", nargs="?", help='for example "SELECT run_id, avg(ttft_s) FROM requests GROUP BY 1"'
     )
-    parser.add_argument("statement", help='for example "SELECT run_id, avg(ttft_s) FROM requests GROUP BY 1"')
+    parser.add_argument("--schema", action="store_true", help="show every table, its columns, what they mean")
     read = parser.parse_args(list(words))
-    commands.sql(read.runs_dir, read.statement, _form(read))
+    if read.schema == (read.statement is not None):
+        parser.error(
+            "a statement or --schema is required" if not read.schema else "--schema: takes no statement"
+        )
+    if read.form == "markdown" and not read.schema:
+        parser.error("--markdown: has no effect without --schema")
+    if read.schema:
+        commands.schema(read.form)
+    else:
+        commands.sql(read.runs_dir, read.statement, _form(read))
     return OK
 
 

@@ -7,7 +7,8 @@ from vertumnus.domain.errors import ConfigError
 from vertumnus.records.decisions import CandidateRow
 from vertumnus.records.folds import RunFolds
 from vertumnus.records.log import LogHeader, is_locked, read_log
-from vertumnus.records.metrics import summarise
+from vertumnus.records.metrics import Metrics, summarise
+from vertumnus.records.provenance import RunStart
 from vertumnus.records.request_record import RequestRecord
 from vertumnus.records.run_dir import RunDir, RunEnd
 from vertumnus.records.run_row import RunRow, RunStatus
@@ -49,7 +50,8 @@ def finish_run(
     records = folds.requests
     metrics = summarise(records, header.records)
     failures = () if failure is None else (failure,)
-    verdict = judge(metrics, books, (*failures, *_losses(folds), *folds.problems))
+    problems = (*_never_arrived(start, metrics), *_losses(folds), *folds.problems)
+    verdict = judge(metrics, books, (*failures, *problems))
     row = RunRow(
         start=start,
         header=header,
@@ -71,6 +73,13 @@ def finish_run(
     end = RunEnd(status=status, verdict=verdict.verdict, reasons=verdict.reasons)
     run.close(end)
     return end
+
+
+def _never_arrived(start: RunStart, metrics: Metrics) -> tuple[str, ...]:
+    """Return what an end before its time kept from the run."""
+    planned = start.planned.requests if start.planned is not None else metrics.requests
+    missing = planned - metrics.requests
+    return (f"{missing} of {planned} planned requests never arrived",) if missing > 0 else ()
 
 
 def _losses(folds: RunFolds) -> tuple[str, ...]:

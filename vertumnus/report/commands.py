@@ -11,11 +11,13 @@ import msgspec
 from vertumnus.domain.errors import ConfigError
 from vertumnus.records.finish import salvage
 from vertumnus.records.run_dir import Listing, find_run, list_runs
+from vertumnus.report.drawing import NO_DATA, cell, console_for, grid
 from vertumnus.report.figures import draw_report, require_drawable
 from vertumnus.report.reports import report_sql
 from vertumnus.report.run_report import load_report, report_json
+from vertumnus.report.schema import markdown, schema_rows
 from vertumnus.report.store import Answer, query, query_parquet
-from vertumnus.report.summary import NO_DATA, cell, console_for, grid, print_summary
+from vertumnus.report.summary import print_summary
 
 Form: TypeAlias = Literal["text", "json", "csv", "parquet"]
 """How data is written to stdout."""
@@ -53,6 +55,22 @@ def report(
 def sql(runs_dir: Path, statement: str, form: Form = "text") -> None:
     """Answer one SELECT statement over all ended runs; raises ConfigError."""
     _show(runs_dir, statement, form)
+
+
+def schema(form: Form | Literal["markdown"] = "text") -> None:
+    """Show every table with its columns and what they mean."""
+    rows = schema_rows()
+    if form == "markdown":
+        print(markdown(), end="")
+    elif form == "json":
+        print_json(rows)
+    elif form == "csv":
+        print_csv(rows)
+    elif form == "parquet":
+        raise ConfigError("--schema: found --parquet, allowed: --json, --csv, --markdown")
+    else:
+        headings = ("table", "column", "type", "meaning")
+        console_for().print(grid("", headings, [list(row.values()) for row in rows], left=True))
 
 
 def runs(runs_dir: Path, form: Form = "text") -> None:

@@ -1,33 +1,19 @@
 """The end-of-run summary for people, drawn with Rich; plain text where there is no terminal."""
 
 import shlex
-import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
-from rich import box
 from rich.console import Console
 from rich.table import Table
 
+from vertumnus.report.drawing import NO_DATA, cell, grid
 from vertumnus.report.run_report import STATUSES, RunReport
 
-NO_DATA = "no data"
 LISTED_MOVES = 10
 """Transitions that the summary lists; the report `reconfigs` has them all."""
 STAGES = ("drain", "park", "switch")
-PLAIN_WIDTH = 10_000
-"""Characters a line where there is no terminal: nothing is folded or cut."""
-
-
-def console_for(file: IO[str] | None = None) -> Console:
-    """Return a console that draws on *file* (default: stdout) and takes all text literally.
-
-    Where *file* is no terminal, no line is folded.
-    """
-    file = file or sys.stdout
-    width = None if file.isatty() else PLAIN_WIDTH
-    return Console(file=file, width=width, markup=False, emoji=False, highlight=False)
 
 
 def print_summary(report: RunReport, console: Console) -> None:
@@ -35,6 +21,7 @@ def print_summary(report: RunReport, console: Console) -> None:
     run = report.run
     console.print(f"{str(run['execution']).upper()}  {run['name']}  run {run['run_id']}", style="bold")
     console.print(f"{run['model']} on {run['hardware']}, {run['composition']}")
+    console.print(_asked(run))
     console.print(_counts(run))
     for table in (_ttft(run), _parts(report), _buckets(report), _workers(report)):
         console.print(table)
@@ -49,31 +36,21 @@ def print_summary(report: RunReport, console: Console) -> None:
     console.print(f'try: vertumnus sql "{_example(run)}"{_elsewhere(report.runs_dir)}', soft_wrap=True)
 
 
-def grid(title: str, headings: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
-    """Return a table whose first column is text and whose others are right-aligned."""
-    table = Table(title=title or None, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
-    for number, heading in enumerate(headings):
-        table.add_column(heading, justify="right" if number else "left", overflow="fold")
-    for row in rows:
-        table.add_row(*row)
-    return table
-
-
-def cell(value: Any) -> str:
-    """Return *value* for a table: numbers to four significant digits, nothing for None."""
-    if value is None:
-        return ""
-    if isinstance(value, float):
-        return f"{value:.4g}" if abs(value) < 10_000 else f"{value:,.0f}"
-    if isinstance(value, list | tuple):
-        return "; ".join(map(str, value))
-    return str(value)
+def _asked(run: dict[str, Any]) -> str:
+    names = ("workload", "policy", "controller", "seed")
+    parts = [f"{name} {run[name]}" for name in names if run[name] is not None]
+    if run["offered_requests_per_s"] is not None:
+        parts.append(f"offered {_rate(run['offered_requests_per_s'], 'requests/s')}")
+    return ", ".join(parts)
 
 
 def _counts(run: dict[str, Any]) -> str:
     parts = [f"{run[status]:,} {status}" for status in STATUSES if run[status]]
+    if run["never_arrived"]:
+        parts.append(f"{run['never_arrived']:,} of {run['planned_requests']:,} planned ones never arrived")
     measured = f"the last {run['measured_requests']:,} measured"
-    return f"{run['requests']:,} requests: {', '.join(parts) or NO_DATA} ({measured})"
+    skipped = f"; {run['skipped_rows']:,} bad rows of the trace skipped" if run["skipped_rows"] else ""
+    return f"{run['requests']:,} requests: {', '.join(parts) or NO_DATA} ({measured}){skipped}"
 
 
 def _ttft(run: dict[str, Any]) -> Table:
@@ -149,8 +126,8 @@ def _copies(copies: dict[str, Any]) -> str:
 def _rates(run: dict[str, Any]) -> str:
     lines = [
         f"hit rate {_share(run['hit_rate'])} (an unlimited shared cache: {_share(run['oracle_hit_rate'])})",
-        f"throughput {_rate(run['requests_per_s'], 'requests/s')}, "
-        f"{_rate(run['input_tokens_per_s'], 'input tokens/s')}; mean TPOT {_s(run['tpot_mean_s'])}",
+        _throughput(run),
+        f"mean TPOT {_s(run['tpot_mean_s'])}",
     ]
     if run["sim_requests_per_s"] is not None:
         lines.append(
@@ -160,6 +137,16 @@ def _rates(run: dict[str, Any]) -> str:
     elif run["wall_s"] is not None:
         lines.append(f"ran for {run['wall_s']:,.1f} s")
     return "\n".join(lines)
+
+
+def _throughput(run: dict[str, Any]) -> str:
+    if run["served_s"] is None:
+        return f"throughput {NO_DATA}"
+    return (
+        f"throughput {_rate(run['served_requests_per_s'], 'requests/s')}, "
+        f"{_rate(run['served_input_tokens_per_s'], 'input tokens/s')}, over the {run['served_s']:,.1f} s "
+        "from the first measured arrival to the last first token"
+    )
 
 
 def _print_verdict(run: dict[str, Any], console: Console) -> None:

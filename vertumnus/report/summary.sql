@@ -6,7 +6,9 @@ SELECT run_id, name, execution, status, verdict, reasons,
        ttft_all_p50_s, ttft_all_p90_s, ttft_all_p99_s,
        queue_mean_s, cache_wait_mean_s, prefill_mean_s, ext_mean_s, tpot_mean_s,
        slo_attainment, tpot_attainment, hit_rate, oracle_hit_rate,
-       requests_per_s, input_tokens_per_s, send_lag_p99_s,
-       model, hardware, composition, wall_s, sim_s, sim_requests_per_s
+       requests_per_s, input_tokens_per_s, served_requests_per_s, served_input_tokens_per_s, served_s,
+       send_lag_p99_s,
+       model, hardware, composition, policy, controller, workload, seed, offered_requests_per_s,
+       planned_requests, never_arrived, skipped_rows, wall_s, sim_s, sim_requests_per_s
 FROM runs
 WHERE run_id = $run_id

@@ -10,9 +10,10 @@ from vertumnus.config import RunConfig, plain_config
 from vertumnus.domain.errors import VertumnusError
 from vertumnus.live.plan import require_packages
 from vertumnus.records.run_row import config_hash
+from vertumnus.report.drawing import console_for
 from vertumnus.report.run_report import load_report
 from vertumnus.report.store import rebuild_catalog
-from vertumnus.report.summary import console_for, print_summary
+from vertumnus.report.summary import print_summary
 from vertumnus.run.asked import Asked
 from vertumnus.run.interrupts import one_interrupt
 from vertumnus.run.session import Recorded

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from vertumnus.config import to_run_config
 from vertumnus.domain.errors import ConfigError
 from vertumnus.live.config import LiveConfig
-from vertumnus.report.summary import console_for
+from vertumnus.report.drawing import console_for
 from vertumnus.run.asked import Asked
 from vertumnus.run.execute import serve
 from vertumnus.run.interrupts import one_interrupt

@@ -9,8 +9,8 @@ from typing import NamedTuple
 from vertumnus.config import plain_config
 from vertumnus.live.machine import usable_cores
 from vertumnus.records.sweeps import SweepRecord, sweep_id, write_sweep
+from vertumnus.report.drawing import console_for
 from vertumnus.report.store import rebuild_catalog
-from vertumnus.report.summary import console_for
 from vertumnus.run.interrupts import interrupts_held, one_interrupt
 from vertumnus.sweep.done import done_before
 from vertumnus.sweep.job import Ending, Job

@@ -4,11 +4,10 @@ import sys
 from collections.abc import Sequence
 from importlib.util import find_spec
 
-from rich.console import Console
-
 from vertumnus.commandline.exit_codes import BAD_INPUT, FAILED, INTERRUPTED, OK
 from vertumnus.commandline.messages import report_problems
 from vertumnus.domain.errors import ConfigError, VertumnusError
+from vertumnus.report.drawing import console_for
 from vertumnus.run.interrupts import one_interrupt
 from vertumnus_profiling.tune.options import read_options
 
@@ -36,7 +35,7 @@ def _tune(words: Sequence[str]) -> int:
         raise ConfigError("scipy: not installed, the search needs it; pip install 'vertumnus[live]'")
     from vertumnus_profiling.tune.program import tune  # imports scipy
 
-    tune(options, Console(stderr=True))
+    tune(options, console_for(sys.stderr))
     return OK
 
 

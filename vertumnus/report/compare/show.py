@@ -8,7 +8,7 @@ from vertumnus.report.compare.comparison import Comparison, Table
 from vertumnus.report.compare.intervals import CONFIDENCE, Difference
 from vertumnus.report.compare.metrics import Metric
 from vertumnus.report.compare.pairing import Effect, Standing
-from vertumnus.report.summary import NO_DATA, cell, grid
+from vertumnus.report.drawing import NO_DATA, cell, grid
 
 LEGEND = f"""\
 Differences are paired by seed and arrivals, with a {CONFIDENCE:.0%} interval (Student's t); of times and

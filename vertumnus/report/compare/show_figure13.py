@@ -11,7 +11,7 @@ from vertumnus.report.compare.figure13 import Beside, Figure13
 from vertumnus.report.compare.moves import GroupMovement
 from vertumnus.report.compare.pairing import Effect
 from vertumnus.report.compare.show import ratio_text
-from vertumnus.report.summary import grid
+from vertumnus.report.drawing import grid
 
 SAYS = """\
 Means are over every request that arrived in the phase. In brackets the 95% interval over paired seeds
