@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vertumnus.report.compare.moves import Move, Movement, movement
-from vertumnus.report.compare.phases import Stretch, _cut
+from vertumnus.report.phases import Stretch, _cut
 
 PHASES = [Stretch("phase 1", 0.0, 100.0), Stretch("phase 2", 100.0, 200.0), Stretch("phase 3", 200.0, 1e9)]
 

@@ -10,8 +10,9 @@ from vertumnus.report.compare.members import Member, Members
 from vertumnus.report.compare.metrics import METRICS
 from vertumnus.report.compare.moves import GroupMovement, find_moves, group_movements
 from vertumnus.report.compare.pairing import Effect, Sample, effect_of, pairable
-from vertumnus.report.compare.phases import WHOLE, phase_values, phases
+from vertumnus.report.compare.phases import WHOLE, phase_values
 from vertumnus.report.compare.sameness import require_same_but_for_seed
+from vertumnus.report.phases import phases
 
 TTFT = METRICS["mean_ttft"]
 
@@ -65,7 +66,7 @@ def figure13(runs_dir: Path, members: Members) -> Figure13:
     Raises ConfigError when there are no fixed or no adaptive runs, or no phases.
     """
     runs, groups = _grouped(members)
-    stretches = {run.run_id: phases(run) for run in runs}
+    stretches = {run.run_id: phases(run.run_id, run.config) for run in runs}
     names = list(dict.fromkeys(each.name for of_run in stretches.values() for each in of_run))
     values = phase_values(runs_dir, {run: [*of, WHOLE] for run, of in stretches.items()}, [TTFT])
     table = _Table(runs, groups, values)

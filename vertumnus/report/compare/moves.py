@@ -7,7 +7,7 @@ from statistics import median
 from typing import Any, NamedTuple
 
 from vertumnus.report.compare.members import Member
-from vertumnus.report.compare.phases import Stretch
+from vertumnus.report.phases import Stretch
 from vertumnus.report.store import query
 
 
