@@ -117,7 +117,7 @@ def test_the_head_says_what_was_asked_for(tmp_path: Path) -> None:
 
 def test_a_run_that_noted_less_is_still_told(tmp_path: Path) -> None:
     """Without a plan nothing is said of arrivals; the seed is always known."""
-    a_run(tmp_path, a_ulid(1), a_history(12), HEADER)
+    a_run(tmp_path, a_ulid(1), a_history(12), replace(HEADER, config={"seed": 0}))
     lines = text_of(tmp_path, a_ulid(1)).splitlines()
     assert lines[2] == "seed 0"
     assert "never arrived" not in lines[3] and "skipped" not in lines[3]
