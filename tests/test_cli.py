@@ -8,12 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from vertumnus import __version__, sweep
+from vertumnus import __version__, cli, sweep
 from vertumnus.cli import main
 from vertumnus.commandline import jobs
 from vertumnus.commandline.exit_codes import BAD_INPUT, FAILED, INTERRUPTED, INVALID, OK
 from vertumnus.commandline.listing import entries
 from vertumnus.config import RunConfig
+from vertumnus.domain.errors import VertumnusError
 from vertumnus.sweep import Ending, Job, Sweep
 
 SIM = ("+experiment=tool_agent", "backend=sim")
@@ -404,3 +405,14 @@ def test_a_simulated_run_imports_no_torch(tmp_path: Path) -> None:
     )
     assert done.returncode == OK, done.stderr[-2000:]
     assert [path.name for path in tmp_path.iterdir()] == ["runs"]
+
+
+def test_ranks_that_do_not_come_up_are_a_message(monkeypatch: pytest.MonkeyPatch, capsys) -> None:
+    """What is nobody's mistake in the words ends with the message alone and exit code 1."""
+
+    def fail(words: object) -> int:
+        raise VertumnusError("rank 0 ended during the start")
+
+    monkeypatch.setattr(cli, "VERBS", {"ls": fail})
+    assert main(["ls"]) == FAILED
+    assert capsys.readouterr().err == "error: rank 0 ended during the start\n"

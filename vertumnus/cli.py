@@ -8,10 +8,10 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 
 from vertumnus import __version__
-from vertumnus.commandline.exit_codes import BAD_INPUT, INTERRUPTED, OK
+from vertumnus.commandline.exit_codes import BAD_INPUT, FAILED, INTERRUPTED, OK
 from vertumnus.commandline.flags import HELP, read_flags
 from vertumnus.commandline.messages import report_problems
-from vertumnus.domain.errors import ConfigError
+from vertumnus.domain.errors import ConfigError, VertumnusError
 
 Verb = Callable[[Sequence[str]], int]
 
@@ -24,6 +24,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     except ConfigError as error:
         report_problems(error.problems)
         return BAD_INPUT
+    except VertumnusError as error:  # a run that could not begin: its ranks did not come up, or were lost
+        report_problems([str(error)])
+        return FAILED
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         return INTERRUPTED

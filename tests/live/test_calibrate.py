@@ -1,12 +1,16 @@
 """What a calibration makes of its timings, worked by hand; and which points it takes."""
 
+from types import SimpleNamespace
+
 import pytest
 from msgspec.structs import replace
 
 from tests.support.live_driver import BLOCKS_PER_RANK, LEFT, PAIR, a_plan
 from vertumnus.domain.cluster import CpGroup
-from vertumnus.domain.errors import ConfigError
-from vertumnus.live.bench import DECODE_TOKENS, Point, StepTiming, TailTiming, points_of, slots_of
+from vertumnus.domain.errors import ConfigError, VertumnusError
+from vertumnus.domain.facts import DecodeRankLost, RankLost
+from vertumnus.domain.jobs import JobError
+from vertumnus.live.bench import DECODE_TOKENS, Bench, Point, StepTiming, TailTiming, points_of, slots_of
 from vertumnus.live.calibrate import Round, conclude
 from vertumnus.live.config import CalibrationConfig
 from vertumnus.live.plan import LivePlan
@@ -89,3 +93,18 @@ def test_no_point_that_fits_is_the_users_to_mend() -> None:
 def test_slots_go_round_the_ranks() -> None:
     """Block i of a timed prompt lies on rank i mod C."""
     assert slots_of(a_plan(), PAIR, 50) == (0, BLOCKS_PER_RANK, 1, BLOCKS_PER_RANK + 1)
+
+
+@pytest.mark.parametrize(
+    ("told", "says"),
+    [
+        (RankLost(0, 1, 0, "killed by SIGKILL"), "prefill rank 1 was lost while it was timed: killed by SIG"),
+        (DecodeRankLost(0, 0, 0, "killed by SIGKILL"), "decode rank 0 was lost while it was timed"),
+        (JobError(0, -1, "rank 0: torn"), "a timed job failed: rank 0: torn"),
+    ],
+)
+def test_what_breaks_a_timing_is_told_in_words(told, says: str) -> None:
+    """A rank that dies, or a step that fails, ends the calibration with a message for people."""
+    engine = SimpleNamespace(plan=a_plan(), submit=lambda job: None, next=lambda: told)
+    with pytest.raises(VertumnusError, match=says):
+        Bench(engine, 100).time_step(Point(LEFT, 40, 0))  # type: ignore[arg-type]

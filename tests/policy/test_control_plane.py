@@ -228,7 +228,7 @@ def test_between_steps_nothing_has_been_used_of_the_queue(end: type) -> None:
     order = rig.arrive(a_request(0))
     waiting = rig.arrive(a_request(1))
     rig.start(order)
-    rest: tuple[object, ...] = (7, ()) if end is StepFinished else ("torn",)
+    rest: tuple[object, ...] = (7, ()) if end is StepFinished else ("torn", False)
     rig.tell(end(5, order.request_id, order.worker, *rest))
     rig.control.ledger.release(0)
     assert list(rig.control.ledger.remaining(SECOND)) == [waiting.service_ns]
@@ -243,13 +243,25 @@ def test_a_batch_is_used_up_as_a_whole() -> None:
     assert list(rig.control.ledger.remaining(SECOND)) == [0]
 
 
-def test_a_failed_step_takes_its_worker_out() -> None:
+def test_a_failed_step_leaves_its_worker_in_service() -> None:
+    """Its blocks stay known and the request may come back to it."""
+    rig = Rig(cluster=a_cluster({1: 1}))
+    order = rig.arrive(a_request(0))
+    rig.seed(order.worker)
+    rig.start(order)
+    rig.tell(StepFailed(1, order.request_id, order.worker, "torn", False))
+    (again,) = rig.tell(RequestsReturned(1, order.worker, (0,), "torn"))
+    assert (again.worker, again.attempt) == (order.worker, 1)
+    assert sum(rig.control.index.resident().values()) == 8
+
+
+def test_the_last_failed_step_takes_its_worker_out() -> None:
     """Its blocks are forgotten and it is no candidate; the reason is kept for the decisions (sec. 6.2)."""
     rig = Rig(cluster=a_cluster({1: 2}))
     order = rig.arrive(a_request(0))
     rig.seed(order.worker)
     rig.start(order)
-    rig.tell(StepFailed(1, order.request_id, order.worker, "torn"))
+    rig.tell(StepFailed(1, order.request_id, order.worker, "torn", True))
     (again,) = rig.tell(RequestsReturned(1, order.worker, (0,), "torn"))
     assert again.worker != order.worker
     assert rig.control.index.resident() == {}

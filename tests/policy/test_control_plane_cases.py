@@ -36,7 +36,7 @@ def test_a_hit_is_counted_once_per_request() -> None:
     rig.seed(RIGHT)
     first = rig.arrive(a_long_hit(0))
     rig.start(first, cached=128)
-    rig.tell(StepFailed(1, first.request_id, first.worker, "torn"))
+    rig.tell(StepFailed(1, first.request_id, first.worker, "torn", True))
     (second,) = rig.tell(RequestsReturned(1, first.worker, (0,), "torn"))
     rig.start(second, cached=128)
     demand = rig.control.statistics.demand
@@ -95,7 +95,7 @@ def finish(rig: Rig, order: Prefill) -> None:
 
 def fail(rig: Rig, order: Prefill) -> None:
     rig.start(order)
-    rig.tell(StepFailed(1, order.request_id, order.worker, "torn"))
+    rig.tell(StepFailed(1, order.request_id, order.worker, "torn", True))
     (again,) = rig.tell(RequestsReturned(1, order.worker, (order.request_id,), "torn"))
     finish(rig, again)
 

@@ -99,7 +99,7 @@ def a_retry(request: Request, at: int) -> list[Record]:
         Record(INPUT, RequestArrived(at, request)),
         Record(ORDER, Prefill(number, 0, first, 0, (), 9, 32)),
         Record(FACT, StepStarted(at + 1, steps[0], first, 0, (StepItem(number, 0, 32),), ())),
-        Record(FACT, StepFailed(at + 2, steps[0], first, "rank 1 lost")),
+        Record(FACT, StepFailed(at + 2, steps[0], first, "rank 1 lost", False)),
         Record(FACT, RequestsReturned(at + 2, first, (number,), "rank 1 lost")),
         Record(ORDER, Prefill(number, 1, second, 0, (), 9, 16)),
         Record(FACT, StepStarted(at + 3, steps[1], second, 0, (StepItem(number, 1, 16),), ())),
@@ -301,6 +301,21 @@ def test_faults_are_listed_with_whom_they_befell() -> None:
         (5, "rank_lost", "rank 3", "killed"),
         (8, "step_failed", "worker 0x2", "rank 1 lost"),
         (12, "handoff_failed", "request 0", "decode rank lost"),
+    ]
+
+
+def test_a_worker_that_fails_by_itself_is_a_loss() -> None:
+    """Failed steps are told; the one that ends its worker, without a lost rank, is a lost worker."""
+    pair = WORKERS[0]
+    faults = fold(
+        [
+            Record(FACT, StepFailed(3, 1, pair, "torn", False)),
+            Record(FACT, StepFailed(4, 2, pair, "3 steps in a row failed", True)),
+        ]
+    ).faults
+    assert [(f.kind, f.subject) for f in faults] == [
+        ("step_failed", "worker 0x2"),
+        ("worker_lost", "worker 0x2"),
     ]
 
 

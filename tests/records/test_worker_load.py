@@ -2,11 +2,13 @@
 
 from itertools import pairwise
 
+import pytest
+
 from tests.support.builders import a_request
 from tests.support.recorded import MERGED, WORKERS, a_header, a_life, a_merge, told_in_order
 from vertumnus.domain.cluster import CpGroup
 from vertumnus.domain.codec import FACT, INPUT, ORDER, Record
-from vertumnus.domain.facts import RankLost, RequestEnded, RequestsReturned
+from vertumnus.domain.facts import RankLost, RequestEnded, RequestsReturned, StepFailed
 from vertumnus.domain.orders import Prefill
 from vertumnus.domain.units import SECOND
 from vertumnus.records.clock import Clock
@@ -86,6 +88,15 @@ def test_a_lost_worker_is_out_of_service_and_stays_so() -> None:
         (MERGED, "out of service"),
     ]
     assert folds._load.composition().workers == (WORKERS[0],)
+
+
+@pytest.mark.parametrize(("ends_worker", "service"), [(False, "serving"), (True, "out of service")])
+def test_a_failed_step_may_end_its_worker(ends_worker: bool, service: str) -> None:
+    """A worker whose step failed serves on, unless the fact says that it does not."""
+    folds = RunFolds(a_header())
+    folds.apply([Record(FACT, StepFailed(SECOND + 1, 1, WORKERS[0], "torn", ends_worker))])
+    folds.finish()
+    assert folds.samples[-3].worker == WORKERS[0] and folds.samples[-3].service == service
 
 
 def test_a_long_run_is_sampled_ever_more_sparsely() -> None:

@@ -25,6 +25,7 @@ from vertumnus.domain.jobs import (
     StepJob,
     StopJob,
 )
+from vertumnus.domain.orders import Drain
 from vertumnus.workers.config import DecodeConfig
 
 KEYS = (1, 2, 3, 4)
@@ -122,18 +123,66 @@ def test_a_stopped_job_that_breaks_is_still_a_cancelled_request() -> None:
 # ---- failures and losses ----------------------------------------------------------------------------
 
 
-def test_a_failed_step_takes_its_worker_out_and_returns_its_requests() -> None:
-    """Running and queued requests come back, in order; what was reserved is free again (sec. 6.2)."""
+def test_a_failed_step_returns_its_requests_and_the_next_one_begins() -> None:
+    """What ran comes back, what is queued runs; what was reserved is free again."""
     rig = FleetRig()
-    for number in range(3):
+    for number in range(2):
         rig.place(a_request(number))
     facts = rig.break_job(rig.step_of().job_id)
+    assert kinds(facts) == ["StepFailed", "RequestsReturned", "StepStarted"]
+    assert (facts[0].ends_worker, facts[1].request_ids) == (False, (0,))
+    assert facts[2].items == (StepItem(1, 0, 0),)
+    rig.finish_step()
+    rig.hand_off(1)
+    rig.place(a_request(0), attempt=1)
+    rig.finish_step()
+    rig.hand_off(0)
+    assert_settled(rig)
+
+
+def test_three_failed_steps_in_a_row_take_their_worker_out() -> None:
+    """Running and queued requests come back, in order; what was reserved is free again (sec. 6.2)."""
+    rig = FleetRig()
+    for number in range(5):
+        rig.place(a_request(number))
+    for _ in range(2):
+        rig.break_job(rig.step_of().job_id)
+    facts = rig.break_job(rig.step_of().job_id)
     assert kinds(facts) == ["StepFailed", "RequestsReturned"]
-    assert facts[1].request_ids == (0, 1, 2)
+    assert (facts[0].ends_worker, facts[1].request_ids) == (True, (2, 3, 4))
     assert not rig.worker().in_service
     assert (rig.worker().cache.used, rig.worker().step, rig.fleet.is_busy) == (0, None, False)
     rig.place(a_request(0), RIGHT, attempt=1)
     assert rig.told(StepStarted)[-1].items == (StepItem(0, 1, 0),)
+
+
+def test_a_step_that_goes_well_is_a_new_beginning() -> None:
+    """Two failures, a success and two failures leave the worker in service."""
+    rig = FleetRig()
+    for number, is_well in enumerate((False, False, True, False, False)):
+        rig.place(a_request(number))
+        if is_well:
+            rig.finish_step()
+        else:
+            rig.break_job(rig.step_of().job_id)
+    assert rig.worker().in_service
+
+
+def test_a_request_that_fails_everywhere_ends_no_worker() -> None:
+    """Steps of retries do not count: it is the request that is at fault."""
+    rig = FleetRig()
+    for attempt in range(4):
+        rig.place(a_request(0), attempt=attempt)
+        rig.break_job(rig.step_of().job_id)
+    assert rig.worker().in_service
+
+
+def test_a_draining_worker_whose_step_fails_is_drained() -> None:
+    """The failure is its boundary."""
+    rig = FleetRig()
+    rig.place(a_request(0))
+    rig.order(Drain(LEFT))
+    assert kinds(rig.break_job(rig.step_of().job_id)) == ["StepFailed", "RequestsReturned", "WorkerDrained"]
 
 
 def test_a_lost_rank_takes_its_whole_worker() -> None:

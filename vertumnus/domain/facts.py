@@ -95,6 +95,8 @@ class StepFailed(Fact, frozen=True, gc=False, array_like=True, tag=True):
     step_id: JobId
     worker: CpGroup
     reason: str
+    ends_worker: bool
+    """Whether the worker is out of service from here on; else its next step may go well."""
 
 
 class WorkerDrained(Fact, frozen=True, gc=False, array_like=True, tag=True):

@@ -31,7 +31,10 @@ class Job(Struct, frozen=True, gc=False, array_like=True, tag=True):
 
 
 class StepJob(Job, frozen=True, gc=False, array_like=True, tag=True):
-    """Prefill the works together at one worker; answered by StepDone or JobError."""
+    """Prefill the works together at one worker; answered by StepDone or JobError.
+
+    At either answer every rank of the worker is at a boundary, or was told lost before it.
+    """
 
     worker: CpGroup
     epoch: Epoch

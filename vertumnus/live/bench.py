@@ -9,12 +9,14 @@ from typing import NamedTuple
 import numpy as np
 
 from vertumnus.domain.cluster import CpGroup
-from vertumnus.domain.errors import ConfigError, VertumnusError
+from vertumnus.domain.errors import ConfigError, ProtocolError, VertumnusError
+from vertumnus.domain.facts import DecodeRankLost, RankLost
 from vertumnus.domain.jobs import (
     DecodeDone,
     FirstToken,
     HandoffDone,
     HandoffJob,
+    JobError,
     Outcome,
     StepDone,
     StepJob,
@@ -98,9 +100,15 @@ class Bench:
 
     def _await(self, job_id: JobId, kind: type[Outcome]) -> Outcome:
         told = self._engine.next()
-        if not isinstance(told, kind) or told.job_id != job_id:
-            raise VertumnusError(f"timing job {job_id}: expected {kind.__name__}, got {told}")
-        return told
+        match told:
+            case RankLost() | DecodeRankLost():
+                pool = "prefill" if isinstance(told, RankLost) else "decode"
+                raise VertumnusError(f"{pool} rank {told.rank} was lost while it was timed: {told.reason}")
+            case JobError():
+                raise VertumnusError(f"a timed job failed: {told.reason}")
+            case Outcome() if isinstance(told, kind) and told.job_id == job_id:
+                return told
+        raise ProtocolError(f"timing job {job_id}: expected {kind.__name__}, got {told}")
 
     def _job(self) -> JobId:
         self._last_job -= 1  # a run's jobs count up from 1

@@ -275,4 +275,5 @@ def _start_failure(lost: Lost) -> VertumnusError:
     """Return what to raise when a rank ended during the start: the user's to mend if it says so."""
     if lost.exit_status == BAD_INPUT:
         return ConfigError(lost.printed)
-    return StartError(f"{lost.peer} ended during the start ({lost.reason}); it printed:\n{lost.printed}")
+    printed = f"; it printed:\n{lost.printed}" if lost.printed else ""
+    return StartError(f"{lost.peer} ended during the start ({lost.reason}){printed}")

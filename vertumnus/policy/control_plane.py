@@ -324,6 +324,8 @@ class ControlPlane:
         # the reservations go with RequestsReturned or RequestEnded
         self.ledger.stop(fact.worker)
         del self._running[fact.step_id]
+        if not fact.ends_worker:
+            return []
         self._take_out(self.pool.workers[fact.worker], f"a step failed: {fact.reason}")
         return self._change_composition(fact)
 

@@ -30,7 +30,7 @@ class Fault(Struct, frozen=True, gc=False):
 
 
 class FaultList:
-    """Lost ranks; failed steps, hand-offs, copies and transitions; stalls; refused wishes; in order."""
+    """Losses; failed steps, hand-offs, copies and transitions; stalls; refused wishes; in order."""
 
     def __init__(self) -> None:
         self.faults: list[Fault] = []
@@ -49,10 +49,12 @@ class FaultList:
         }
         self._ended_ns: Nanoseconds = 0
         """Of the last fact that can end a transition without success: the order itself has no time."""
+        self._lost_ns: Nanoseconds | None = None
+        """When a rank was lost last: the worker's step fails at that moment."""
         self._wishes: dict[int, OperatorActed] = {}
 
     def _rank_lost(self, fact: RankLost) -> None:
-        self._ended_ns = fact.at
+        self._ended_ns = self._lost_ns = fact.at
         self.faults.append(Fault(fact.at, "rank_lost", f"rank {fact.rank}", fact.reason))
 
     def _decode_rank_lost(self, fact: DecodeRankLost) -> None:
@@ -60,7 +62,9 @@ class FaultList:
 
     def _step_failed(self, fact: StepFailed) -> None:
         self._ended_ns = fact.at
-        self.faults.append(Fault(fact.at, "step_failed", f"worker {fact.worker}", fact.reason))
+        is_loss = fact.ends_worker and fact.at != self._lost_ns  # else the lost rank says it
+        kind = "worker_lost" if is_loss else "step_failed"
+        self.faults.append(Fault(fact.at, kind, f"worker {fact.worker}", fact.reason))
 
     def _handoff_failed(self, fact: HandoffFailed) -> None:
         self.faults.append(Fault(fact.at, "handoff_failed", f"request {fact.request_id}", fact.reason))

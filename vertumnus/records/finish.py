@@ -84,7 +84,7 @@ def _never_arrived(start: RunStart, metrics: Metrics) -> tuple[str, ...]:
 
 def _losses(folds: RunFolds) -> tuple[str, ...]:
     """Return what makes the numbers those of another pool than the one configured."""
-    kinds = ("rank_lost", "decode_rank_lost")
+    kinds = ("rank_lost", "decode_rank_lost", "worker_lost")
     lost = [f"{fault.subject} ({fault.reason})" for fault in folds.faults if fault.kind in kinds]
     return (f"lost during the run: {', '.join(lost)}",) if lost else ()
 

@@ -207,7 +207,8 @@ class WorkerLoad:
         self._steps.pop(fact.step_id, None)
         load = self._of(fact.worker)
         self._idle(load, fact.at)
-        load.service = "out of service"  # its ranks may be stuck in a collective (sec. 6.2)
+        if fact.ends_worker:
+            load.service = "out of service"
 
     @staticmethod
     def _idle(load: _Load, at: Nanoseconds) -> None:

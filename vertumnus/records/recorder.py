@@ -1,9 +1,10 @@
 """The one writer of a run's records: told everything in order, it keeps log and folds together."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 from vertumnus.domain.codec import Record
 from vertumnus.records.decisions import CandidateRow
+from vertumnus.records.faults import Fault
 from vertumnus.records.finish import finish_run
 from vertumnus.records.folds import RunFolds
 from vertumnus.records.log import LogHeader, LogWriter
@@ -36,6 +37,11 @@ class Recorder:
     def reconfigs(self) -> list[Reconfig]:
         """The transitions that have ended, as far as they were written."""
         return self._folds.reconfigs
+
+    @property
+    def faults(self) -> Sequence[Fault]:
+        """What has gone wrong, as far as it was written."""
+        return self._folds.faults
 
     def keep(self, candidates: Iterable[CandidateRow]) -> None:
         """Keep the candidates of a placement that `RecordsConfig.samples` picked."""

@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from time import monotonic
 
+from vertumnus.domain.units import to_seconds
+from vertumnus.records.faults import Fault
 from vertumnus.records.recorder import Recorder
 from vertumnus.run.progress import Progress
 from vertumnus.serving.loop import Loop
@@ -13,14 +15,36 @@ FLUSH_S = 0.25
 A flush writes what would be written anyway; four a second cost nothing that shows.
 """
 
+SAID = frozenset(
+    (
+        "rank_lost",
+        "decode_rank_lost",
+        "worker_lost",
+        "step_failed",
+        "transition_failed",
+        "transition_reopened",
+    )
+)
+"""Faults that are told while the run goes; those of single requests and copies are in its tables."""
+
 
 class Narration:
     """Tells of a run while it goes."""
 
     def __init__(
-        self, loop: Loop, recorder: Recorder, progress: Progress, is_awaited: Callable[[], bool]
+        self,
+        loop: Loop,
+        recorder: Recorder,
+        progress: Progress,
+        is_awaited: Callable[[], bool],
+        say: Callable[[str], None],
     ) -> None:
-        """Tell of *loop*; *is_awaited* says whether somebody waits for what is written next."""
+        """Tell of *loop*; *is_awaited* says whether somebody waits for what is written next.
+
+        *say* takes a line for people, one for each thing that goes wrong.
+        """
+        self._say = say
+        self._said = 0
         self._is_awaited = is_awaited
         self._loop = loop
         self._recorder = recorder
@@ -31,7 +55,7 @@ class Narration:
     def after_event(self) -> None:
         """Show how many requests have ended, and write the log when it is time or somebody is waiting."""
         if self._is_awaited():
-            self._recorder.flush()
+            self._flush()
         if self._loop.ended != self._ended:
             self._ended = self._loop.ended
             self._progress.show(self._ended)
@@ -42,4 +66,16 @@ class Narration:
         now = monotonic()
         if now >= self._next_flush:
             self._next_flush = now + FLUSH_S
-            self._recorder.flush()
+            self._flush()
+
+    def _flush(self) -> None:
+        self._recorder.flush()
+        faults = self._recorder.faults
+        for fault in faults[self._said :]:
+            if fault.kind in SAID:
+                self._say(f"at {to_seconds(fault.t_ns):.1f} s: {_said(fault)}")
+        self._said = len(faults)
+
+
+def _said(fault: Fault) -> str:
+    return f"{fault.kind.replace('_', ' ')}, {fault.subject}: {fault.reason}"

@@ -1,6 +1,7 @@
 """The part of a run that both backends share: a folder, a log, the loop, and the end whatever it is."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from time import perf_counter
 from typing import NamedTuple
@@ -134,10 +135,14 @@ def _serve(session: Session, engine: Engine, opened: _Opened, console: Console) 
         forecasts(config, pool, engine, assume) as forecast,
     ):
         loop = Loop(engine, pool.fleet, pool.control, recorder.record, forecast)
-        narration = Narration(loop, recorder, progress, is_awaited)
+        narration = Narration(loop, recorder, progress, is_awaited, partial(_say, console))
         if isinstance(engine, WaitingEngine):
             engine.before_wait = narration.flush_when_due
         loop.serve(iter(session.requests), narration.after_event)
+
+
+def _say(console: Console, line: str) -> None:
+    console.print(line, soft_wrap=True, markup=False, highlight=False)
 
 
 def schedule_script(controller: ControllerConfig, engine: Engine) -> None:

@@ -13,7 +13,7 @@ import traceback
 from collections.abc import Callable
 
 from vertumnus.config import to_run_config
-from vertumnus.domain.errors import ConfigError
+from vertumnus.domain.errors import ConfigError, VertumnusError
 from vertumnus.live.config import LiveConfig
 from vertumnus.report.drawing import console_for
 from vertumnus.run.asked import Asked
@@ -77,6 +77,8 @@ def run_assigned(assignment: Assignment, send: Send) -> Ending:
         recorded = serve(config, asked, console_for(said))
     except ConfigError as error:
         return Ending("bad input", problems=tuple(error.problems))
+    except VertumnusError as error:  # its ranks did not come up, or were lost before it began
+        return Ending("failed", problems=tuple(str(error).splitlines()))
     except Exception:
         return Ending("failed", problems=tuple(traceback.format_exc().splitlines()))
     failure = recorded.failure

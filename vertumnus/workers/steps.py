@@ -54,6 +54,7 @@ class Steps:
         if worker is None:
             return
         finished, worker.running, worker.step = worker.running, [], None
+        worker.failed_steps = 0
         installed = tuple(self._settle(worker, finished))
         self._state.facts.append(
             StepFinished(outcome.at, outcome.job_id, worker.group, outcome.compute_ns, installed)
@@ -62,7 +63,9 @@ class Steps:
             self._handoffs.begin(worker, occupancy, outcome.at)
         self._state.with_room.append(worker)
 
-    def fail(self, worker: Worker, now: Nanoseconds, reason: str) -> tuple[RequestId, ...]:
+    def fail(
+        self, worker: Worker, now: Nanoseconds, reason: str, *, ends_worker: bool
+    ) -> tuple[RequestId, ...]:
         """Fail the step that *worker* runs, if any; return who was in it and is still wanted."""
         step_id, failed = worker.step, worker.running
         if step_id is None:
@@ -70,7 +73,7 @@ class Steps:
         state = self._state
         del self._running[step_id]
         worker.step, worker.running = None, []
-        state.facts.append(StepFailed(now, step_id, worker.group, reason))
+        state.facts.append(StepFailed(now, step_id, worker.group, reason, ends_worker))
         for occupancy in failed:
             state.leave(occupancy)
             if occupancy.is_cancelled:

@@ -68,6 +68,8 @@ class Worker:
         self.is_told_drained = False
         self.step: JobId | None = None
         self.running: list[Occupancy] = []
+        self.failed_steps = 0
+        """Since the last one that went well; those of requests that had failed elsewhere do not count."""
         self.handoff_blocks = 0
         """Slots that hand-offs under way or waiting keep from being reused."""
         self.copies = 0

@@ -109,6 +109,8 @@ class Transitions:
                 return self._open.get(fact.epoch)
             case TimerFired():
                 return self._open.get(_epoch_of(fact.name))
+            case StepFailed(ends_worker=False):
+                return None  # its worker drains on
             case WorkerDrained() | StepFailed():
                 return self._with(lambda groups: fact.worker in groups)
             case RankLost():

@@ -1,0 +1,34 @@
+"""What people are told of a run while it goes."""
+
+from pathlib import Path
+
+from tests.support.recorded import WORKERS, a_header, a_run_under_way, a_ulid
+from vertumnus.domain.codec import FACT, INPUT, Record
+from vertumnus.domain.facts import HandoffFailed, RankLost, StepFailed
+from vertumnus.domain.units import SECOND
+from vertumnus.run import narration
+from vertumnus.run.narration import Narration
+
+
+def test_losses_are_told_once_each(tmp_path: Path, monkeypatch) -> None:
+    """A lost rank and a failed step are lines once the log has them; a broken hand-off is a row only."""
+    monkeypatch.setattr(narration, "FLUSH_S", 0.0)
+    _, recorder = a_run_under_way(tmp_path, a_ulid(1), [], a_header("live"))
+    said: list[str] = []
+    telling = Narration(None, recorder, None, lambda: False, said.append)  # type: ignore[arg-type]
+
+    def happen(*records: Record) -> list[str]:
+        for record in records:
+            recorder.record(*record)
+        said.clear()
+        telling.flush_when_due()
+        return list(said)
+
+    assert happen(Record(FACT, StepFailed(SECOND, 1, WORKERS[1], "rank 2: torn", False))) == [
+        "at 1.0 s: step failed, worker 2x1: rank 2: torn"
+    ]
+    assert happen(Record(FACT, HandoffFailed(2 * SECOND, 5, 0, 0, "torn"))) == []
+    assert happen(Record(INPUT, RankLost(3 * SECOND, 0, 0, "killed by SIGKILL"))) == [
+        "at 3.0 s: rank lost, rank 0: killed by SIGKILL"
+    ]
+    assert happen() == []
