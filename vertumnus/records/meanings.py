@@ -13,6 +13,7 @@ TABLE_MEANINGS: Final = {
     "windows": "One row for each window that the controller observed.",
     "reconfigs": "One row for each split or merge that came to an end.",
     "cache_ops": "One row for each copy of blocks between workers.",
+    "forecasts": "One row for each candidate of a forecast: staying, and each move that was looked at.",
     "faults": "What went wrong, or was mended, in order.",
 }
 
@@ -162,6 +163,7 @@ MEANINGS: Final = {
     "signal": "split or merge: what this window alone asks for.",
     "persistence": "Windows in a row that have asked for it.",
     "action": "The move that was begun, or that controller=advise would have begun.",
+    "windows.forecast_id": "The forecast that was asked for at its end.",
     # reconfigs
     "reconfigs.t_ns": "When it began.",
     "kind": "What it was: of reconfigs split or merge, of faults the fact.",
@@ -186,6 +188,26 @@ MEANINGS: Final = {
     "payload_bytes": "Their bytes.",
     "wire_s": "Time on the wire.",
     "wait_s": "From the order to the end.",
+    # forecasts
+    "forecasts.forecast_id": "The forecast's number; its candidates share it.",
+    "forecasts.t_ns": "When it was asked for.",
+    "span_s": "How far it looked; the arrivals of this long before stand for those to come.",
+    "load": "How many times as fast they come then.",
+    "hindsight_of": "The earlier forecast that it makes again with the arrivals that came.",
+    "forecasts.status": "answered, failed, or interrupted when the run ended first.",
+    "answer_s": "From the order to the answer.",
+    "made": "Whether this candidate is what was done when the answer came.",
+    "move": "The candidate; NULL for staying.",
+    "forecasts.requests": "Requests that it is about: those without a first token, and those to come.",
+    "served": "Those of them that got a first token.",
+    "forecasts.ttft_mean_s": "Predicted mean TTFT of those.",
+    "forecasts.ttft_p90_s": "Predicted 90th percentile of the same.",
+    "forecasts.slo_attainment": "Predicted attainment.",
+    "forecasts.drain_s": "Predicted time from the first Drain to the last worker at a boundary.",
+    "forecasts.switch_s": "Predicted time from the epoch's sending to the new workers' opening.",
+    "missing_blocks": "Blocks that a new worker lacks of what the other one holds.",
+    "copied_blocks": "Those of them, and of earlier moves, that its requests have copied.",
+    "copied_bytes": "Their bytes.",
     # faults
     "subject": "Whom it befell: rank 3, worker 0x2, request 17, split 0x2 -> 0x1 + 1x1.",
 }  # fmt: skip

@@ -45,7 +45,7 @@ def run_sweep(
     record = _keep(jobs, words, runs_dir)
     numbered = dict(enumerate(jobs, 1))
     done = {} if again else done_before(runs_dir, record.sweep, numbered)
-    to_do = {number: job for number, job in numbered.items() if number not in done}
+    to_do = {number: job for number, job in _seed_by_seed(numbered) if number not in done}
     labels = {number: varied(job, jobs) for number, job in numbered.items()}
     places = places or _default_places(jobs)
     with one_interrupt(), SweepProgress(console, labels, len(to_do)) as progress:
@@ -57,6 +57,11 @@ def run_sweep(
         with interrupts_held():
             rebuild_catalog(runs_dir)
     return Sweep(record.sweep, {**done, **pool.endings}, not is_whole)
+
+
+def _seed_by_seed(jobs: Mapping[int, Job]) -> list[tuple[int, Job]]:
+    """Return *jobs* so that those to be paired run near one another, whatever the machine does meanwhile."""
+    return sorted(jobs.items(), key=lambda item: (item[1].config.seed, item[0]))
 
 
 def _starting(jobs: Mapping[int, Job], sweep: str) -> Start:

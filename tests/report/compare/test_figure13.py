@@ -67,7 +67,7 @@ def test_the_text(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = capsys.readouterr().out
     assert out.startswith("SIMULATED  mean TTFT by phase\n")
     assert "The paper's statements (executed), and ours (simulated)" in out
-    assert "-19.6 %" in out and "1.0 windows, at most 1.0" in out
+    assert "-19.6 %" in out and "1.0 (1.0) windows" in out
 
 
 @pytest.mark.parametrize(

@@ -29,7 +29,7 @@ def print_figure13(figure: Figure13, console: Console) -> None:
         console.print(f"The paper's statements (executed), and ours ({figure.execution})", style="bold")
         console.print(_paper(figure.paper))
     if figure.movements:
-        console.print("Moves", style="bold")
+        console.print("Moves, and the first one after each change of phase: median (longest)", style="bold")
         console.print(movements_grid(figure.movements))
     console.print(SAYS)
     for line in figure.left_out:
@@ -59,7 +59,7 @@ def movements_grid(movements: list[GroupMovement]) -> Table:
     """Return the table of moves, reversals and delays."""
     changes = len(movements[0].first_s)
     headings = ["group", "runs", "moves a run", "most reversals"]
-    headings += [f"first move of phase {number}" for number in range(2, 2 + changes)]
+    headings += [f"phase {number}" for number in range(2, 2 + changes)]
     rows = [
         [
             each.group,
@@ -118,9 +118,8 @@ def _delay(movement: GroupMovement, change: int) -> str:
     if middle is None or longest is None:
         return "none"
     if movement.window_s is None:
-        return f"{middle:.0f} s, at most {longest:.0f} s{none}"
-    middle, longest = middle / movement.window_s, longest / movement.window_s
-    return f"{middle:.1f} windows, at most {longest:.1f}{none}"
+        return f"{middle:.0f} ({longest:.0f}) s{none}"
+    return f"{middle / movement.window_s:.1f} ({longest / movement.window_s:.1f}) windows{none}"
 
 
 def _effect(effect: Effect | None) -> dict[str, Any]:
