@@ -8,6 +8,7 @@ from vertumnus.domain.codec import INPUT
 from vertumnus.domain.facts import InputFact
 from vertumnus.domain.jobs import AnyOutcome
 from vertumnus.domain.units import Nanoseconds
+from vertumnus.policy.placement import Observer
 from vertumnus.records.log import GrowingLog
 from vertumnus.run.pool import Pool, pool_of
 from vertumnus.serving.loop import Loop
@@ -98,7 +99,7 @@ class Replay:
         self._events = state.events
         self.now_ns = state.now_ns
         self._log.go_to(state.place)
-        self.pool.control.watch(self.folds.observe)
+        self.pool.control.watch(Observer(self.folds.observe))
 
     def _next(self) -> Input | None:
         while not self._ahead:

@@ -22,10 +22,10 @@ from vertumnus_profiling.bench.measure import (
 
 NAMES_AND_UNITS = {
     "placement": {
-        "placement/15_workers/p50": "us",
-        "placement/15_workers/p99": "us",
-        "placement/1000_workers/p50": "us",
-        "placement/1000_workers/p99": "us",
+        f"placement/{policy}/{workers}_workers/{percentile}": "us"
+        for policy in ("vertumnus", "paper")
+        for workers in (15, 1000)
+        for percentile in ("p50", "p99")
     },
     "match": {"match/index": "1/s", "match/sets": "1/s", "match/index_over_sets": "x"},
     "block_cache": {"block_cache/cycle": "ns"},

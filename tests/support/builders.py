@@ -7,7 +7,7 @@ from vertumnus.domain.profile import ModelProfile
 from vertumnus.domain.request import Request
 from vertumnus.policy.config import CacheConfig, PaperPolicy, PolicyConfig
 from vertumnus.policy.control_plane import ControlPlane
-from vertumnus.policy.placement import Decision
+from vertumnus.policy.placement import Decision, Observer
 from vertumnus.policy.reconfig.config import ControllerConfig
 from vertumnus.records.request_record import Ending, RequestRecord
 from vertumnus.workers.config import ClusterConfig, DecodeConfig
@@ -103,7 +103,7 @@ def a_control_plane(
         block_bytes=1024 * BLOCK_TOKENS,
         controller=controller,
         kappa=kappa,
-        observe=observe,
+        observer=None if observe is None else Observer(observe),
     )
 
 

@@ -1,6 +1,6 @@
 """Who may serve a request (sec. 5.2): in service, and large enough for its blocks."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Iterator
 from typing import NamedTuple
 
 from msgspec import Struct
@@ -32,21 +32,30 @@ class WorkerState(Struct, gc=False):
 
 
 def eligible(
-    workers: Iterable[WorkerState], needed_blocks: Blocks
+    workers: Collection[WorkerState], needed_blocks: Blocks
 ) -> tuple[list[WorkerState], tuple[Excluded, ...]]:
     """Split *workers* into candidates for a prompt of *needed_blocks* and the others with the reason.
 
     A prefix miss excludes nobody: the missing part is recomputed.
     """
-    candidates, excluded = [], []
+    candidates = [
+        worker
+        for worker in workers
+        if worker.out_of_service is None
+        and worker.draining is None
+        and worker.capacity_blocks >= needed_blocks
+    ]
+    if len(candidates) == len(workers):
+        return candidates, ()
+    return candidates, tuple(_exclusions(workers, needed_blocks))
+
+
+def _exclusions(workers: Iterable[WorkerState], needed_blocks: Blocks) -> Iterator[Excluded]:
     for worker in workers:
         if worker.out_of_service is not None:
-            excluded.append(Excluded(worker.group, worker.out_of_service))
+            yield Excluded(worker.group, worker.out_of_service)
         elif worker.draining is not None:
-            excluded.append(Excluded(worker.group, worker.draining))
+            yield Excluded(worker.group, worker.draining)
         elif worker.capacity_blocks < needed_blocks:
             reason = f"holds {worker.capacity_blocks} blocks, the prompt needs {needed_blocks}"
-            excluded.append(Excluded(worker.group, reason))
-        else:
-            candidates.append(worker)
-    return candidates, tuple(excluded)
+            yield Excluded(worker.group, reason)

@@ -45,7 +45,7 @@ from vertumnus.policy.config import CacheConfig, PolicyConfig
 from vertumnus.policy.ledger import Ledger
 from vertumnus.policy.links import Links
 from vertumnus.policy.operators import Operators
-from vertumnus.policy.placement import Decision, Offer
+from vertumnus.policy.placement import Decision, Observer, Offer
 from vertumnus.policy.placer import Placer
 from vertumnus.policy.pool import PoolState
 from vertumnus.policy.prefix.index import Match, PrefixIndex
@@ -93,7 +93,7 @@ class ControlPlane:
         controller: ControllerConfig | None = None,
         kappa: Mapping[int, float] | None = None,
         token_scale: float = 1.0,
-        observe: Callable[[Decision], None] | None = None,
+        observer: Observer | None = None,
     ) -> None:
         self.pool = PoolState(composition, blocks_per_rank)
         self.ledger = Ledger(self.pool.groups)
@@ -107,7 +107,7 @@ class ControlPlane:
         )
         self._puller = Puller(self.pool, self.index, self.transfers, prefill_time, block_tokens)
         self._placer = Placer(
-            policy, self.pool, self.ledger, prefill_time, block_tokens, self._puller, observe
+            policy, self.pool, self.ledger, prefill_time, block_tokens, self._puller, observer
         )
         self.operators = self._take_operators()
         self._waiting = Waiting()
@@ -158,9 +158,9 @@ class ControlPlane:
         """The changes of composition under way, in order of their epochs; live views."""
         return self._composer.transitions
 
-    def watch(self, observe: Callable[[Decision], None] | None) -> None:
-        """Show *observe* every placement from now on; copies of a control plane are watched by nobody."""
-        self._placer.watch(observe)
+    def watch(self, observer: Observer | None) -> None:
+        """Show *observer* the placements that it wants; copies of a control plane are watched by nobody."""
+        self._placer.watch(observer)
 
     def mode(self, now: Nanoseconds) -> Mode:
         """Return who moves the composition at *now*."""
@@ -194,7 +194,7 @@ class ControlPlane:
         match = self.index.match(request.block_keys or ())
         self.recent.note(request, match.known)
         decision = self._placer.decide(request, 0, match.held, fact.at)
-        if decision.offers and match.known:
+        if decision.candidates and match.known:
             self._count_missed(request, match, decision)
         return self._orders(placed, match, decision, fact.at)
 
@@ -282,7 +282,7 @@ class ControlPlane:
             controller.note_routed(offer.worker.degree, uncached, offer.cached_tokens, offer.service_ns)
 
     def _count_missed(self, request: Request, match: Match, decision: Decision) -> None:
-        degree = self._placer.preferred_degree(request, decision)
+        degree = self._placer.preferred_degree(request, decision, match.held)
         held = max(match.held[state.place] for state in self.pool.at_degree(degree))
         if held < match.known:
             self.statistics.count_missed(request, match.known, held, degree)

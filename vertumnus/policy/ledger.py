@@ -47,6 +47,8 @@ class Ledger:
         self._uncached = [0] * len(workers)
         self._running: list[tuple[Nanoseconds, Nanoseconds]] = [(0, 0)] * len(workers)
         """Predicted time of the step that runs, and when it started."""
+        self._ends = [0] * len(workers)
+        """When the step that runs should end; 0 where none runs."""
         self._reserved: dict[RequestId, Reservation] = {}
         self.queues = [QueueMirror() for _ in workers]
         """By place."""
@@ -61,9 +63,8 @@ class Ledger:
             if worker not in workers and self._outstanding[place] != 0:
                 raise InvariantError(f"worker {worker} leaves with {self._outstanding[place]} ns reserved")
         old = self._place_of
-        totals = [self._outstanding, self._requests, self._uncached]
-        for total in totals:
-            total[:] = [total[old[w]] if w in old else 0 for w in workers]
+        for each in (self._outstanding, self._requests, self._uncached, self._ends):
+            each[:] = [each[old[w]] if w in old else 0 for w in workers]
         self._running = [self._running[old[w]] if w in old else (0, 0) for w in workers]
         self.queues = [self.queues[old[w]] if w in old else QueueMirror() for w in workers]
         moved = {place: workers.index(worker) for worker, place in old.items() if worker in workers}
@@ -124,11 +125,13 @@ class Ledger:
 
     def start(self, worker: CpGroup, step_ns: Nanoseconds, now: Nanoseconds) -> None:
         """Note that *worker* runs a step of *step_ns* since *now*."""
-        self._running[self._place_of[worker]] = (step_ns, now)
+        place = self._place_of[worker]
+        self._running[place], self._ends[place] = (step_ns, now), now + step_ns
 
     def stop(self, worker: CpGroup) -> None:
         """Note that *worker* runs nothing."""
-        self._running[self._place_of[worker]] = (0, 0)
+        place = self._place_of[worker]
+        self._running[place], self._ends[place] = (0, 0), 0
 
     def running(self, worker: CpGroup) -> Nanoseconds:
         """Return the predicted time of the step that *worker* runs; 0 when it runs none [ns]."""
@@ -136,12 +139,12 @@ class Ledger:
 
     def queued(self, worker: CpGroup) -> list[RequestId]:
         """Return the requests in the queue of *worker*, in the order in which they would run."""
-        return self.queues[self._place_of[worker]].ids
+        return list(self.queues[self._place_of[worker]].ids)
 
     def load(self, worker: CpGroup) -> Load:
         """Return what is placed at *worker* and not done."""
         place = self._place_of[worker]
-        waiting = len(self.queues[place])
+        waiting = len(self.queues[place].ids)
         return Load(waiting, self._requests[place] - waiting, self._uncached[place])
 
     def outstanding(self) -> Sequence[Nanoseconds]:
@@ -158,9 +161,12 @@ class Ledger:
             for outstanding, (step_ns, started_ns) in zip(self._outstanding, self._running, strict=True)
         ]
 
-    def under_way(self, now: Nanoseconds) -> Sequence[Nanoseconds]:
-        """Return what is left of the step that each worker runs; 0 when it runs none or is overdue [ns]."""
-        return [max(0, started_ns + step_ns - now) if step_ns else 0 for step_ns, started_ns in self._running]
+    def ends(self) -> Sequence[Nanoseconds]:
+        """Return when the step that each worker runs should end; 0 where none runs [ns of the run's clock].
+
+        A live view, by place; not to be kept.
+        """
+        return self._ends
 
     def check(self) -> None:
         """Raise InvariantError unless totals and queues are those of the reservations."""

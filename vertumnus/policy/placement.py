@@ -11,7 +11,7 @@ from typing import NamedTuple, TypeAlias
 from vertumnus.domain.cluster import CpGroup
 from vertumnus.domain.request import Request
 from vertumnus.domain.units import Blocks, Nanoseconds, RequestId, Tokens
-from vertumnus.policy.candidates import Excluded
+from vertumnus.policy.candidates import Excluded, WorkerState
 from vertumnus.policy.prefix.pull import Pull
 
 
@@ -46,11 +46,23 @@ class Decision(NamedTuple):
     request_id: int
     attempt: int
     offers: tuple[Offer, ...]
+    """Of all candidates, or of as many as it took to find the cheapest."""
     costs: tuple[Nanoseconds | None, ...]
     """J of each offer; None where the policy's own rule left the worker out."""
     excluded: tuple[Excluded, ...]
     chosen: int | None
     """Place of the chosen offer; None when there was no candidate."""
+    candidates: Sequence[WorkerState] = ()
+    """Who could have had the request, as they are; not to be kept."""
+
+
+class Observer(NamedTuple):
+    """Who is shown decisions."""
+
+    take: Callable[[Decision], object]
+    """Called with each decision that is wanted, all its offers in it."""
+    wants: Callable[[RequestId], bool] | None = None
+    """Whether a request's decisions are wanted; None: everybody's."""
 
 
 CostRule: TypeAlias = Callable[[Request, Sequence[Offer]], list[Nanoseconds | None]]

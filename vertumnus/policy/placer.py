@@ -1,16 +1,16 @@
 """One request, one decision: candidates, their offers, their costs, the least of them (sec. 5.2-5.3)."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, Literal
 
 from vertumnus.domain.prefill_time import PrefillTimeModel
 from vertumnus.domain.request import Request, blocks_for
-from vertumnus.domain.units import Blocks, Nanoseconds, Tokens
+from vertumnus.domain.units import Blocks, Nanoseconds, RequestId, Tokens
 from vertumnus.policy.candidates import eligible
 from vertumnus.policy.config import PaperPolicy, PolicyConfig, VertumnusPolicy
 from vertumnus.policy.ledger import Ledger
-from vertumnus.policy.offers import Pricer
-from vertumnus.policy.placement import Decision, cheapest
+from vertumnus.policy.offers import Pricer, Prices
+from vertumnus.policy.placement import Decision, Observer, cheapest
 from vertumnus.policy.policies.paper import PublishedCosts
 from vertumnus.policy.policies.rules import cost_rule
 from vertumnus.policy.pool import PoolState
@@ -29,15 +29,15 @@ class Placer:
         prefill_time: PrefillTimeModel,
         block_tokens: Tokens,
         puller: Puller,
-        observe: Callable[[Decision], None] | None,
+        observer: Observer | None,
     ) -> None:
-        """Place by *policy*; *observe* is shown every decision."""
+        """Place by *policy*; *observer* is shown the decisions that it wants."""
         self._pool = pool
         self._ledger = ledger
         self._prefill_time = prefill_time
         self._block_tokens = block_tokens
         self._puller = puller
-        self._observe = observe
+        self._observer = observer
         self.retune(policy)
 
     @property
@@ -55,42 +55,55 @@ class Placer:
         """Whether it matters what placed requests will leave at their workers."""
         self._published_costs = PublishedCosts(published.beta, published.gpu_time_weight)
 
-    def watch(self, observe: Callable[[Decision], None] | None) -> None:
-        """Show *observe* every decision from now on."""
-        self._observe = observe
+    def watch(self, observer: Observer | None) -> None:
+        """Show *observer* the decisions that it wants from now on."""
+        self._observer = observer
 
     def __getstate__(self) -> dict[str, Any]:
         """Return what a copy takes along: all but the observer, who watches this one only."""
-        return {**self.__dict__, "_observe": None}
+        return {**self.__dict__, "_observer": None}
 
     def decide(self, request: Request, attempt: int, held: Sequence[Blocks], now: Nanoseconds) -> Decision:
         """Choose a worker; *held* are the prompt's leading blocks at each, by the worker's place."""
         needed = blocks_for(request.input_tokens, self._block_tokens)
         candidates, excluded = eligible(self._pool.workers.values(), needed)
-        offers = self._pricer.offers(request, held, candidates, now)
+        observer = self._observer_of(request.request_id)
+        if observer is None and candidates and isinstance(self._pricer, QueuePricer):
+            offers = self._pricer.contenders(request, held, candidates, now)
+        else:
+            offers = self._pricer.offers(request, held, candidates, now)
         costs = self._costs(request, offers) if offers else []
         chosen = cheapest(offers, costs)
-        decision = Decision(now, request.request_id, attempt, offers, tuple(costs), excluded, chosen)
-        if self._observe is not None:
-            self._observe(decision)
+        decision = Decision(
+            now, request.request_id, attempt, offers, tuple(costs), excluded, chosen, candidates
+        )
+        if observer is not None:
+            observer.take(decision)
         return decision
+
+    def _observer_of(self, request_id: RequestId) -> Observer | None:
+        observer = self._observer
+        wanted = observer is not None and (observer.wants is None or observer.wants(request_id))
+        return observer if wanted else None
 
     def _pricer_of(self, policy: PolicyConfig) -> QueuePricer | Pricer:
         times, ledger, block_tokens = self._prefill_time, self._ledger, self._block_tokens
         if isinstance(policy, VertumnusPolicy):
-            puller = self._puller if policy.pull else None
-            return QueuePricer(policy, self._costs, times, ledger, block_tokens, puller)
+            return QueuePricer(policy, times, ledger, block_tokens, self._puller)
         return Pricer(times, ledger, block_tokens, _queue_estimate(policy))
 
-    def preferred_degree(self, request: Request, decision: Decision) -> int:
-        """Return the degree that the published cost prefers without the load term (sec. 7.1)."""
-        offers = decision.offers
-        costs = self._published_costs(request, offers)
-        unloaded = [
-            cost - offer.queue_ns for cost, offer in zip(costs, offers, strict=True) if cost is not None
-        ]
-        place = cheapest(offers, unloaded)
-        return offers[place or 0].worker.degree
+    def preferred_degree(self, request: Request, decision: Decision, held: Sequence[Blocks]) -> int:
+        """Return the degree that the published cost prefers without the load term (sec. 7.1).
+
+        Each degree is taken with the longest prefix among its candidates, of which there is at least one.
+        """
+        most: dict[int, Blocks] = {}
+        for worker in decision.candidates:
+            degree = worker.group[1]
+            most[degree] = max(most.get(degree, 0), held[worker.place])
+        prices = Prices(self._prefill_time, request.input_tokens, self._block_tokens, decision.candidates)
+        costs = self._published_costs
+        return min(most, key=lambda degree: (costs.unloaded(*prices.at(degree, most[degree])[1:]), degree))
 
 
 def _queue_estimate(policy: PolicyConfig) -> Literal["outstanding", "remaining"]:

@@ -8,7 +8,7 @@ from vertumnus.domain.errors import ConfigError, InvariantError
 from vertumnus.domain.profile import ModelProfile
 from vertumnus.domain.units import Tokens
 from vertumnus.policy.control_plane import ControlPlane
-from vertumnus.policy.placement import Decision
+from vertumnus.policy.placement import Observer
 from vertumnus.records.log import LogHeader
 from vertumnus.records.verdict import Books
 from vertumnus.workers.fleet import Fleet
@@ -39,7 +39,7 @@ def build_pool(
     config: RunConfig,
     profile: ModelProfile,
     block_tokens: Tokens,
-    observe: Callable[[Decision], None] | None = None,
+    observer: Observer | None = None,
 ) -> Pool:
     """Build the pool of *config* as it is before its first event."""
     cluster = config.cluster
@@ -57,7 +57,7 @@ def build_pool(
         controller=config.controller,
         kappa=profile.capacity,
         token_scale=config.workload.token_scale,
-        observe=observe,
+        observer=observer,
     )
     return Pool(Fleet(cluster, block_tokens), control)
 

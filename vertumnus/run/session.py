@@ -19,7 +19,7 @@ from vertumnus.domain.request import Request
 from vertumnus.domain.units import to_ns
 from vertumnus.forecast.question import Assumptions
 from vertumnus.live.config import LiveConfig
-from vertumnus.policy.placement import Decision
+from vertumnus.policy.placement import Observer
 from vertumnus.policy.reconfig.config import ControllerConfig, script_of
 from vertumnus.records.config import Measurement, RecordsConfig
 from vertumnus.records.log import LogHeader
@@ -115,8 +115,8 @@ def _open(session: Session) -> _Opened:
     )
     run = RunDir.create(Path(config.runs_dir), start, msgspec.yaml.encode(config).decode())
     recorder = Recorder(run, header)
-    observe = _sampling(header.records, recorder)
-    pool = build_pool(config, session.profile, session.stream.block_tokens, observe)
+    observer = _sampling(header.records, recorder)
+    pool = build_pool(config, session.profile, session.stream.block_tokens, observer)
     return _Opened(run, recorder, pool, perf_counter())
 
 
@@ -152,15 +152,10 @@ def schedule_script(controller: ControllerConfig, engine: Engine) -> None:
         engine.schedule(OperatorActed(at_ns, number, "script", wish.action, wish.groups()), at_ns)
 
 
-def _sampling(records: RecordsConfig, recorder: Recorder) -> Callable[[Decision], None] | None:
+def _sampling(records: RecordsConfig, recorder: Recorder) -> Observer | None:
     if records.decision_share == 0:
         return None
-
-    def observe(decision: Decision) -> None:
-        if records.samples(decision.request_id):
-            recorder.keep(candidate_rows(decision))
-
-    return observe
+    return Observer(lambda decision: recorder.keep(candidate_rows(decision)), records.samples)
 
 
 def _status(failure: BaseException | None) -> RunStatus:

@@ -42,6 +42,10 @@ class PublishedCosts:
             for offer in offers
         ]
 
+    def unloaded(self, service_ns: Nanoseconds, extra_gpu_ns: Nanoseconds) -> Nanoseconds:
+        """Return J at a worker that nobody waits for [ns]."""
+        return round(self._beta * service_ns + self._weight * extra_gpu_ns)
+
 
 def require_weights(beta: float, gpu_time_weight: float) -> None:
     """Raise ValueError unless beta >= 1 and lambda >= 0, both finite."""

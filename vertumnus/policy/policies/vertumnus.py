@@ -53,10 +53,19 @@ class ExternalityCosts:
 
     def __call__(self, _request: Request, offers: Sequence[Offer]) -> list[Nanoseconds | None]:
         """Return J of each offer [ns]."""
-        beta, weight, charges = self._beta, self._weight, self._charges
-        return [
-            offer.queue_ns
-            + round(beta * offer.service_ns + weight * offer.extra_gpu_ns)
-            + (offer.externality_ns if charges else 0)
-            for offer in offers
-        ]
+        return [self.of(offer) for offer in offers]
+
+    def of(self, offer: Offer) -> Nanoseconds:
+        """Return J of one offer [ns]."""
+        return self.j(offer.queue_ns, offer.service_ns, offer.extra_gpu_ns, offer.externality_ns)
+
+    def j(
+        self,
+        queue_ns: Nanoseconds,
+        service_ns: Nanoseconds,
+        extra_gpu_ns: Nanoseconds,
+        externality_ns: Nanoseconds,
+    ) -> Nanoseconds:
+        """Return J of an offer's terms [ns]."""
+        own = queue_ns + round(self._beta * service_ns + self._weight * extra_gpu_ns)
+        return own + externality_ns if self._charges else own

@@ -48,7 +48,9 @@ class PrefixIndex:
         """Fold owners to *workers* from now on; no node is touched (D1)."""
         self._is_original = False
         self._workers = tuple(workers)
-        self._masks = [worker.mask for worker in self._workers]
+        self._holder_of_rank = {
+            rank: 1 << place for place, worker in enumerate(self._workers) for rank in worker.ranks
+        }
         self._holders_of: dict[int, int] = {0: 0}
         self._degree_mask: dict[int, int] = {}
         for place, worker in enumerate(self._workers):
@@ -86,7 +88,8 @@ class PrefixIndex:
                     holders = self._fold(owners)
                 dropped = holding & ~holders
                 if dropped:
-                    _settle(held, dropped, known)
+                    if known:  # else its count is the 0 that it starts with
+                        _settle(held, dropped, known)
                     holding &= holders
             known += 1
         if holding:
@@ -196,7 +199,10 @@ class PrefixIndex:
     def _fold(self, owners: int) -> int:
         holders = self._holders_of.get(owners)
         if holders is None:
-            holders = sum(1 << place for place, mask in enumerate(self._masks) if owners & mask)
+            holders, left = 0, owners
+            while left:
+                holders |= self._holder_of_rank.get((left & -left).bit_length() - 1, 0)
+                left &= left - 1
             self._holders_of[owners] = holders
         return holders
 

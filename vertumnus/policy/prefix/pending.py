@@ -11,6 +11,13 @@ from typing import NamedTuple
 from vertumnus.domain.units import BlockKey, Blocks, RequestId
 
 
+class Bringer(NamedTuple):
+    """A placed request."""
+
+    place: int
+    request_id: RequestId
+
+
 class Promise(NamedTuple):
     """Leading blocks that a worker will hold once a request has run there."""
 
@@ -23,9 +30,9 @@ class PendingBlocks:
     """Who brings which block where."""
 
     def __init__(self) -> None:
-        self._bringers: dict[BlockKey, dict[int, list[RequestId]]] = {}
-        """Requests that bring a block to a place, in order of their placement."""
-        self._brought: dict[RequestId, tuple[int, Sequence[BlockKey]]] = {}
+        self._bringers: dict[BlockKey, list[Bringer]] = {}
+        """In order of their placement."""
+        self._brought: dict[RequestId, tuple[Bringer, Sequence[BlockKey]]] = {}
 
     def __len__(self) -> int:
         return len(self._brought)
@@ -34,25 +41,27 @@ class PendingBlocks:
         """Note that *request_id* brings *keys* to the worker at *place*."""
         if not keys:
             return
-        self._brought[request_id] = (place, keys)
-        bringers = self._bringers
+        bringer, bringers = Bringer(place, request_id), self._bringers
+        self._brought[request_id] = (bringer, keys)
         for key in keys:
-            bringers.setdefault(key, {}).setdefault(place, []).append(request_id)
+            there = bringers.get(key)
+            if there is None:
+                bringers[key] = [bringer]
+            else:
+                there.append(bringer)
 
     def remove(self, request_id: RequestId) -> None:
         """Forget what *request_id* brings: it is there now, or will never be."""
         brought = self._brought.pop(request_id, None)
         if brought is None:
             return
-        place, keys = brought
-        for key in keys:
-            places = self._bringers[key]
-            ids = places[place]
-            ids.remove(request_id)
-            if not ids:
-                del places[place]
-                if not places:
-                    del self._bringers[key]
+        bringer, bringers = brought[0], self._bringers
+        for key in brought[1]:
+            there = bringers[key]
+            if len(there) == 1:
+                del bringers[key]
+            else:
+                there.remove(bringer)
 
     def promises(self, keys: Sequence[BlockKey], held: Sequence[Blocks]) -> Mapping[int, list[Promise]]:
         """Return, by place, what a prompt of *keys* could count on beyond its *held* leading blocks.
@@ -60,26 +69,23 @@ class PendingBlocks:
         A place's promises are in order of their blocks, one for each bringer of a stretch of them.
         """
         promises: dict[int, list[Promise]] = {}
-        bringers = self._bringers
+        get = self._bringers.get
         for number, key in enumerate(keys):
-            places = bringers.get(key)
-            if places is None:
-                continue
-            for place, ids in places.items():
+            for place, request_id in get(key, ()):
                 promised = promises.get(place)
-                if (promised[-1].blocks if promised else held[place]) != number:
-                    continue
-                promise = Promise(number + 1, ids[0])
                 if promised is None:
-                    promises[place] = [promise]
-                elif promised[-1].by == promise.by:
-                    promised[-1] = promise
-                else:
-                    promised.append(promise)
+                    if held[place] == number:
+                        promises[place] = [Promise(number + 1, request_id)]
+                elif promised[-1][0] == number:
+                    promise = Promise(number + 1, request_id)
+                    if promised[-1][1] == request_id:
+                        promised[-1] = promise
+                    else:
+                        promised.append(promise)
         return promises
 
     def recompose(self, moved: Mapping[int, int]) -> None:
-        """Take new places, *moved* by the old ones; a place that is not among them brings nothing."""
+        """Take new places, *moved* by the old ones."""
         brought, self._brought, self._bringers = self._brought, {}, {}
-        for request_id, (place, keys) in brought.items():
-            self.add(request_id, moved[place], keys)
+        for request_id, (bringer, keys) in brought.items():
+            self.add(request_id, moved[bringer.place], keys)

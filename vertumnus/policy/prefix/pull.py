@@ -20,6 +20,7 @@ from typing import NamedTuple
 
 from vertumnus.domain.cluster import CpGroup
 from vertumnus.domain.errors import ProtocolError
+from vertumnus.domain.orders import Transfer
 from vertumnus.domain.prefill_time import PrefillTimeModel
 from vertumnus.domain.request import Request
 from vertumnus.domain.units import Blocks, Nanoseconds, Tokens
@@ -106,11 +107,22 @@ class Pulls:
         self._puller = puller
         self._request = request
         self._source = source
-        self._best = best
+        self.best = best
+        """Leading blocks of the prompt that the source holds."""
         self._now = now
         self._out_free = max(now, puller.transfers.links.out_free(source))
+        self.receiving = puller.transfers.receiving()
+        """Workers that blocks are on their way to."""
         self._copy_ns: dict[Blocks, Nanoseconds] = {}
         self._service_ns: dict[tuple[int, Blocks], Nanoseconds] = {}
+
+    def fetch_ns(self, held: Blocks) -> Nanoseconds:
+        """Return the wait for the other blocks, with *held* leading ones there and no copy under way [ns]."""
+        return self._out_free + self._copy_time(self.best - held) - self._now
+
+    def receiver_fetch_ns(self, group: CpGroup, held: Blocks) -> Nanoseconds:
+        """Return the same for a worker that receives a copy [ns]."""
+        return self._ready(group, held)[0] - self._now
 
     def price(
         self, worker: WorkerState, held: Blocks, wait_ns: Nanoseconds, service_ns: Nanoseconds
@@ -120,15 +132,11 @@ class Pulls:
         None when it has nothing to fetch, or when its prefill, after *wait_ns* in *service_ns* with what it
         holds, would end no later than with the fetched blocks.
         """
-        if held >= self._best:
+        if held >= self.best:
             return None
-        group, keys = worker.group, self._request.block_keys or ()
-        under_way = self._puller.transfers.bringing(group, keys[held])
-        if under_way is None:
-            ready, blocks = self._copied(group, self._best - held), self._best
-        else:
-            ready = self._puller.transfers.links.end_of(under_way.transfer_id)
-            blocks = self._reached(under_way.path, held)
+        group = worker.group
+        ready, under_way = self._ready(group, held)
+        blocks = self.best if under_way is None else self._reached(under_way.path, held)
         service = self._service(group.degree, blocks)
         start = self._now + wait_ns
         if max(start, ready) + service >= start + service_ns:
@@ -138,17 +146,25 @@ class Pulls:
             return Pull(group, ready, held, blocks, cached, service, None, under_way.transfer_id)
         return Pull(group, ready, held, blocks, cached, service, self._source)
 
-    def _copied(self, group: CpGroup, blocks: Blocks) -> Nanoseconds:
-        links = self._puller.transfers.links
+    def _ready(self, group: CpGroup, held: Blocks) -> tuple[Nanoseconds, Transfer | None]:
+        """Return when the next missing block could be there, and the transfer under way that brings it."""
+        transfers, keys = self._puller.transfers, self._request.block_keys or ()
+        under_way = transfers.bringing(group, keys[held])
+        if under_way is not None:
+            return transfers.links.end_of(under_way.transfer_id), under_way
+        free = max(self._out_free, transfers.links.in_free(group))
+        return free + self._copy_time(self.best - held), None
+
+    def _copy_time(self, blocks: Blocks) -> Nanoseconds:
         took = self._copy_ns.get(blocks)
         if took is None:
-            took = self._copy_ns[blocks] = links.copy_ns(blocks)
-        return max(self._out_free, links.in_free(group)) + took
+            took = self._copy_ns[blocks] = self._puller.transfers.links.copy_ns(blocks)
+        return took
 
     def _reached(self, path: Sequence[int], held: Blocks) -> Blocks:
         """Return how many leading blocks of the prompt *path*, on its way, covers."""
         keys, end = self._request.block_keys or (), held
-        for key, ours in zip(path[held:], keys[held : self._best], strict=False):
+        for key, ours in zip(path[held:], keys[held : self.best], strict=False):
             if key != ours:
                 break
             end += 1

@@ -78,6 +78,10 @@ class TransferBook:
         """Return how many blocks are on their way to *destination* [blocks]."""
         return len(self._pending.get(destination, ()))
 
+    def receiving(self) -> frozenset[CpGroup]:
+        """Return the workers that blocks are on their way to."""
+        return frozenset(order.destination for order in self._under_way.values())
+
     def end(self, transfer_id: int, now: Nanoseconds) -> Transfer:
         """Note that a transfer has ended, in any way, and return its order."""
         order = self._under_way.pop(transfer_id)
