@@ -189,7 +189,7 @@ class RunScreen(Screen[None]):
             place = groups.index(pane.selected) + step if pane.selected in groups else 0
             self._select(groups[place % len(groups)])
         elif isinstance(pane, WorkersPane | QueuesPane | TriePane | ChoicesPane):
-            pane.move_cursor(row=max(0, pane.cursor_row + step), animate=False)
+            pane.move_cursor(pane.cursor_row + step)
         else:
             pane.scroll_relative(y=step, animate=False)
 

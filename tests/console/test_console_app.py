@@ -76,9 +76,7 @@ def test_workers_table(recorded_run: RunDir) -> None:
     app = of(recorded_run)
 
     def cells() -> list[tuple[str, ...]]:
-        table = app.screen.query_one(WorkersPane)
-        rows = [table.get_row_at(place) for place in range(table.row_count)]
-        return [tuple(cell.plain.strip() for cell in row) for row in rows]
+        return [tuple(cell.strip() for cell in row) for row in app.screen.query_one(WorkersPane).rows]
 
     def told() -> list[tuple[str, ...]]:
         return [tuple(text.strip() for text in row(worker)) for worker in app.screen.drawn.view.workers]
@@ -160,11 +158,11 @@ def test_every_screen_shows_what_it_is_for(recorded_run: RunDir, size: tuple[int
             await until(pilot, lambda n=name: text_of(app, "#text").startswith(n), f"help of {name}")
             await pilot.press("escape")
         await pilot.press("c")
-        await until(pilot, lambda: app.screen.query_one("#choices").row_count > 0, "placements")
+        await until(pilot, lambda: app.screen.query_one("#choices").rows, "placements")
         await pilot.press("enter")
         await until(pilot, lambda: "<- chosen" in text_of(app, "#text"), "all candidates")
         await pilot.press("escape", "t")
-        await until(pilot, lambda: app.screen.query_one("#trie").row_count > 0, "prefixes")
+        await until(pilot, lambda: app.screen.query_one("#trie").rows, "prefixes")
         await pilot.press("enter")
         await until(pilot, lambda: "held along the path" in text_of(app, "#text"), "the prefix")
         await pilot.press("escape", "o", "enter")

@@ -43,7 +43,7 @@ async def says(pilot: "Pilot[None]", app: ConsoleApp, text: str) -> None:
 async def point(pilot: "Pilot[None]", app: ConsoleApp, group: CpGroup) -> None:
     """Put the cursor of the workers' table on *group*."""
     await pilot.press("w")
-    await until(pilot, lambda: app.screen.query_one(WorkersPane).row_count > 0, "workers")
+    await until(pilot, lambda: app.screen.query_one(WorkersPane).rows, "workers")
     app.screen.query_one(WorkersPane).point(group)
     await until(pilot, lambda: app.screen.selected == group, "the cursor")
 

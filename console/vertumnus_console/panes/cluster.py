@@ -16,6 +16,8 @@ from vertumnus_console.totals import Service
 from vertumnus_console.view import ClusterView, Counts, WorkerView
 from vertumnus_console.words import brief, duration, percent, rate, sparkline
 
+OTHERS = 15
+"""Lines of this screen beside the strip."""
 NEWEST = 3
 """Events on this screen."""
 SPARK_TEXT = 27
@@ -43,7 +45,10 @@ class ClusterPane(VerticalScroll):
         self._set("composition", Content.styled(f"{view.composition}, {self._lattice.gpus} GPUs", "bold"))
         # a scroll bar may come: two columns less than there are
         width = max(20, self.size.width - 2)
-        self._set("strip", strip(view.workers, self._lattice, width, self.selected))
+        self._set(
+            "strip",
+            strip(view.workers, self._lattice, width, max(6, self.size.height - OTHERS), self.selected),
+        )
         self._set("legend", Content.styled(LEGEND if chosen is None else described(chosen), "$text-muted"))
         self._set("counts", counts(view.counts, view.arrival_rate))
         self._set("service", service(view))

@@ -16,7 +16,7 @@ COLUMNS = (
     Column("waited", 8, is_right=True),
     Column("passes", 7, is_right=True),
     Column("passed by", 10, is_right=True),
-    Column(" waits for", 10),
+    Column(" waits for", 10, is_wide=True),
 )
 
 

@@ -1,6 +1,9 @@
 """The composition drawn as nodes and ranks: a worker is as wide as its degree."""
 
 from collections.abc import Iterator
+from itertools import groupby
+from operator import itemgetter
+from typing import NamedTuple
 
 from textual.content import Content
 
@@ -37,22 +40,63 @@ QUIET: tuple[State, ...] = ("idle", "lost", "drained", "forming")
 """States without a queue that says something."""
 
 
-def strip(
-    workers: tuple[WorkerView, ...], lattice: Lattice, width: int, selected: CpGroup | None = None
-) -> Content:
-    """Return one line a node in *width* characters, the ranks of *lattice* side by side."""
+class Grid(NamedTuple):
+    """How nodes are laid out."""
+
+    cell: int
+    """Characters a rank."""
+    per_line: int
+    """Nodes a line."""
+
+
+def grid(lattice: Lattice, width: int, height: int) -> Grid:
+    """Return the widest cells with which the nodes of *lattice* fit *width* x *height* characters.
+
+    Where none do, the narrowest: the screen then scrolls.
+    """
     columns = min(lattice.ranks_per_node, lattice.gpus)
-    nodes = -(-lattice.gpus // lattice.ranks_per_node)
-    label = len(f"node {nodes - 1} ")
-    cell = max(1, min(WIDEST, (width - label) // columns))
-    by_node: dict[int, list[WorkerView]] = {node: [] for node in range(nodes)}
+    nodes, label = _nodes(lattice), _label(lattice)
+    for cell in range(max(1, min(WIDEST, (width - label) // columns)), 0, -1):
+        per_line = max(1, (width + 1) // (label + columns * cell + 1))
+        if -(-nodes // per_line) <= height:
+            return Grid(cell, per_line)
+    return Grid(1, max(1, (width + 1) // (label + columns + 1)))
+
+
+def strip(
+    workers: tuple[WorkerView, ...],
+    lattice: Lattice,
+    width: int,
+    height: int = 100,
+    selected: CpGroup | None = None,
+) -> Content:
+    """Return the nodes of *lattice* with their workers, *width* wide and *height* high if they fit."""
+    cell, per_line = grid(lattice, width, height)
+    by_node: list[list[WorkerView]] = [[] for _ in range(_nodes(lattice))]
     for worker in workers:
         by_node[worker.group.first_rank // lattice.ranks_per_node].append(worker)
-    lines = []
-    for node, here in by_node.items():
-        boxes = (Content.styled(_box(w, cell * w.group.degree), _style(w, selected)) for w in here)
-        lines.append(Content.assemble(f"node {node} ".ljust(label), *boxes))
-    return Content("\n").join(lines)
+    label = _label(lattice)
+    parts: list[tuple[str, str]] = []
+    for node, here in enumerate(by_node):
+        parts.append((f"node {node} ".ljust(label), ""))
+        parts += [(_box(w, cell * w.group.degree), _style(w, selected)) for w in here]
+        is_last = node + 1 == len(by_node)
+        parts.append(("" if is_last else "\n" if (node + 1) % per_line == 0 else " ", ""))
+    return Content.assemble(*_merged(parts))
+
+
+def _merged(parts: list[tuple[str, str]]) -> Iterator[tuple[str, str]]:
+    """Join neighbours of one style: a large pool has fewer changes of state than workers."""
+    for style, run in groupby(parts, key=itemgetter(1)):
+        yield "".join(text for text, _ in run), style
+
+
+def _nodes(lattice: Lattice) -> int:
+    return -(-lattice.gpus // lattice.ranks_per_node)
+
+
+def _label(lattice: Lattice) -> int:
+    return len(f"node {_nodes(lattice) - 1} ")
 
 
 def _style(worker: WorkerView, selected: CpGroup | None) -> str:

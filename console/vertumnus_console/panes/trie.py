@@ -13,7 +13,7 @@ COLUMNS = (
     Column("tokens", 8, is_right=True),
     Column("access", 8, is_right=True),
     Column("missed", 9, is_right=True),
-    Column(" by degree: access/missed/copies", 34),
+    Column(" by degree: access/missed/copies", 34, is_wide=True),
     Column("holders", 9, is_right=True),
 )
 

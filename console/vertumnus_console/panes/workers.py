@@ -14,7 +14,7 @@ COLUMNS = (
     Column("state", 9),
     Column("queued", 7, is_right=True),
     Column("work", 8, is_right=True),
-    Column(" running R/P", 18),
+    Column(" running R/P", 18, is_wide=True),
     Column("blocks", 10, is_right=True),
     Column("hits", 5, is_right=True),
 )
@@ -37,7 +37,7 @@ class WorkersPane(Table):
     def point(self, group: CpGroup | None) -> None:
         """Put the cursor on *group*."""
         if group in self._groups:
-            self.move_cursor(row=self._groups.index(group), animate=False)
+            self.move_cursor(self._groups.index(group))
 
     @property
     def pointed(self) -> CpGroup | None:

@@ -1,0 +1,121 @@
+"""How fast the console is on a large pool: ``python -m vertumnus_console.bench``, a part of ``make bench``.
+
+A run of 512 workers at 50 requests/s is simulated, then its last part is played at the run's own speed on
+each screen, without a terminal. Told are new pictures a second, how late the screen handles what comes (P50
+and P95), and the process's CPU time by the time watched.
+"""
+
+import asyncio
+import sys
+import tempfile
+from argparse import ArgumentParser
+from collections.abc import Sequence
+from pathlib import Path
+from time import monotonic, process_time
+from typing import NamedTuple
+
+from rich.console import Console
+
+from vertumnus.commandline.hydra_configs import composed, hydra_configs, plain_tree
+from vertumnus.config import to_run_config
+from vertumnus.records.run_dir import RunDir
+from vertumnus.run.execute import execute
+from vertumnus_console.__main__ import console
+from vertumnus_console.app import ConsoleApp
+
+WORKERS = 512
+RATE = 50.0
+TICK_S = 0.05
+"""Between two looks at how late the screen is [s]."""
+
+
+class Smoothness(NamedTuple):
+    """One screen, watched for a while."""
+
+    screen: str
+    pictures_per_s: float
+    late_p50_ms: float
+    late_p95_ms: float
+    cpu_share: float
+    """CPU seconds of the whole process a second watched."""
+
+    def __str__(self) -> str:
+        return (
+            f"{self.screen:<10}{self.pictures_per_s:6.1f} pictures/s   late P50 {self.late_p50_ms:5.1f} ms, "
+            f"P95 {self.late_p95_ms:5.1f} ms   CPU {self.cpu_share:.0%} of a core"
+        )
+
+
+def simulated(runs_dir: Path, requests: int) -> RunDir:
+    """Simulate *requests* requests on 512 workers of two ranks, and return the run."""
+    words = (
+        "+experiment=tool_agent",
+        "backend=sim",
+        f"cluster.gpus={2 * WORKERS}",
+        f"cluster.composition={{2: {WORKERS}, 4: 0}}",
+        "arrival=poisson",
+        f"arrival.rate={RATE}",
+        f"workload.requests={requests}",
+        f"runs_dir={runs_dir}",
+    )
+    with hydra_configs():
+        config = to_run_config(plain_tree(composed(words)))
+    with open("/dev/null", "w") as nowhere:
+        stdout, sys.stdout = sys.stdout, nowhere
+        try:
+            outcome = execute(config, words, Console(stderr=True))
+        finally:
+            sys.stdout = stdout
+    return RunDir(runs_dir / outcome.run_id)
+
+
+async def watch(run: RunDir, seconds: float, screens: Sequence[tuple[str, str]]) -> list[Smoothness]:
+    """Play the last fifth of *run* on each of *screens* (name, key) for *seconds* and tell how it went."""
+    app = console(run.path.parent, run.run_id, speed=1.0)
+    async with app.run_test(size=(160, 50)) as pilot:
+        while app.screen.drawn is None or app.screen.drawn.end_ns is None:  # type: ignore[attr-defined]
+            await pilot.pause(TICK_S)
+        await pilot.press("left", "left", "left", "left")
+        while app.screen.drawn.is_seeking or app.screen.drawn.follows:  # type: ignore[attr-defined]
+            await pilot.pause(TICK_S)
+        await pilot.press("space")
+        return [await _watch(app, name, key, seconds) for name, key in screens]
+
+
+async def _watch(app: ConsoleApp, name: str, key: str, seconds: float) -> Smoothness:
+    app.simulate_key(key)
+    await asyncio.sleep(1.0)  # the first picture of a screen makes its rows
+    pictures, late = set(), []
+    cpu, begin = process_time(), monotonic()
+    while monotonic() < begin + seconds:
+        due = monotonic() + TICK_S
+        await asyncio.sleep(TICK_S)
+        late.append(monotonic() - due)
+        pictures.add(id(app.screen.drawn))  # type: ignore[attr-defined]
+    span = monotonic() - begin
+    late.sort()
+    return Smoothness(
+        name,
+        len(pictures) / span,
+        1e3 * late[len(late) // 2],
+        1e3 * late[int(0.95 * len(late))],
+        (process_time() - cpu) / span,
+    )
+
+
+def main(argv: Sequence[str]) -> int:
+    """Run the bench; return the exit code."""
+    parser = ArgumentParser("python -m vertumnus_console.bench", description=__doc__)
+    parser.add_argument("--requests", type=int, default=11_000, help="requests of the run; default 11000")
+    parser.add_argument("--seconds", type=float, default=8.0, help="how long each screen is watched")
+    read = parser.parse_args(list(argv))
+    with tempfile.TemporaryDirectory() as folder:
+        run = simulated(Path(folder), read.requests)
+        screens = ("overview", "o"), ("workers", "w"), ("trie", "t"), ("events", "e")
+        for smoothness in asyncio.run(watch(run, read.seconds, screens)):
+            print(smoothness)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
