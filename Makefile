@@ -34,6 +34,7 @@ check: format lint test  ## the loop before a commit
 
 bench: .venv/.tools  ## speed of the hot paths, with spread
 	$(BIN)/python -m vertumnus_profiling.bench
+	$(BIN)/python -m vertumnus_console.bench
 
 wheel-check: .venv/.tools  ## build the wheel, install it elsewhere, run it from another folder
 	$(BIN)/python tests/support/wheel_check.py

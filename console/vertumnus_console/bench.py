@@ -19,6 +19,7 @@ from rich.console import Console
 from vertumnus.commandline.hydra_configs import composed, hydra_configs, plain_tree
 from vertumnus.config import to_run_config
 from vertumnus.records.run_dir import RunDir
+from vertumnus.run.asked import Asked
 from vertumnus.run.execute import execute
 from vertumnus_console.__main__ import console
 from vertumnus_console.app import ConsoleApp
@@ -55,6 +56,7 @@ def simulated(runs_dir: Path, requests: int) -> RunDir:
         f"cluster.composition={{2: {WORKERS}, 4: 0}}",
         "arrival=poisson",
         f"arrival.rate={RATE}",
+        "arrival.load=null",
         f"workload.requests={requests}",
         f"runs_dir={runs_dir}",
     )
@@ -63,7 +65,7 @@ def simulated(runs_dir: Path, requests: int) -> RunDir:
     with open("/dev/null", "w") as nowhere:
         stdout, sys.stdout = sys.stdout, nowhere
         try:
-            outcome = execute(config, words, Console(stderr=True))
+            outcome = execute(config, Asked(words), Console(stderr=True))
         finally:
             sys.stdout = stdout
     return RunDir(runs_dir / outcome.run_id)

@@ -1,16 +1,27 @@
 """What a split or merge would mean, asked of the pool as it is shown."""
 
+from concurrent.futures import Future
+from threading import Thread
 from typing import NamedTuple
 
+from vertumnus.config import to_run_config
 from vertumnus.domain.cluster import Composition, CpGroup
 from vertumnus.domain.errors import ConfigError
+from vertumnus.domain.forecast import ForecastOutcome
 from vertumnus.domain.move import Direction, Move
-from vertumnus.domain.units import Nanoseconds, to_seconds
+from vertumnus.domain.units import SECOND, Nanoseconds, to_seconds
+from vertumnus.forecast.question import Question, near_future
+from vertumnus.forecast.trial import answer
 from vertumnus.policy.reconfig.capacity import Capacity
 from vertumnus.policy.reconfig.moves import apply, check_move
+from vertumnus.run.forecasting import assumptions
+from vertumnus.serving.snapshot import take_snapshot
 from vertumnus_console.player import Player
 from vertumnus_console.replay import Replay
 from vertumnus_console.words import brief, duration, percent
+
+SPAN_NS: Nanoseconds = 60 * SECOND
+"""The arrivals of this long before stand for those to come."""
 
 
 class Preview(NamedTuple):
@@ -18,6 +29,9 @@ class Preview(NamedTuple):
 
     move: Move
     lines: tuple[str, ...]
+    """What is known at once."""
+    question: Question
+    """What `forecast` answers, in a second or so."""
 
 
 def preview(player: Player, kind: Direction, workers: tuple[CpGroup, ...]) -> Preview:
@@ -35,7 +49,52 @@ def preview(player: Player, kind: Direction, workers: tuple[CpGroup, ...]) -> Pr
         *_blocks(replay, move),
         *_mode(replay, now),
     ]
-    return Preview(move, tuple(lines))
+    return Preview(move, tuple(lines), _question(replay, move, now))
+
+
+def forecast(question: Question) -> tuple[str, ...]:
+    """Return what the next minute would bring with the move and without, simulated on copies of the pool."""
+    stay, moved = answer(question)
+    times = f"drain {_seconds(moved.drain_ns)}, switch {_seconds(moved.switch_ns)}"
+    missing = f", {brief(moved.missing_blocks)} blocks to reconcile" if moved.missing_blocks else ""
+    return (
+        f"next minute  predicted from the last one, {stay.requests:,} requests; {times}{missing}",
+        _outcome("stay", stay),
+        _outcome(question.moves[0].kind, moved),
+    )
+
+
+def forecasting(question: Question) -> "Future[tuple[str, ...]]":
+    """Return the future result of `forecast`, worked out in a thread that nobody waits for."""
+    future: Future[tuple[str, ...]] = Future()
+
+    def work() -> None:
+        try:
+            future.set_result(forecast(question))
+        except Exception as error:  # whatever is wrong with a forecast, the move is asked for without it
+            future.set_exception(error)
+
+    Thread(target=work, name="forecast", daemon=True).start()
+    return future
+
+
+def _outcome(name: str, told: ForecastOutcome) -> str:
+    return (
+        f"  {name}".ljust(13) + f"TTFT mean {_seconds(told.ttft_mean_ns)}, P90 {_seconds(told.ttft_p90_ns)}, "
+        f"attainment {percent(told.slo_attainment)}"
+    )
+
+
+def _seconds(span: Nanoseconds | None) -> str:
+    return duration(None if span is None else to_seconds(span))
+
+
+def _question(replay: Replay, move: Move, now: Nanoseconds) -> Question:
+    pool, header = replay.pool, replay.header
+    config = to_run_config(header.config)
+    assumed = assumptions(config, header.profile, header.block_tokens, replay.folds.reconfigs.reconfigs)
+    snapshot = take_snapshot(pool.fleet, pool.control, now)
+    return Question(snapshot, (move,), near_future(pool.control, now, SPAN_NS), assumed)
 
 
 def _composition(replay: Replay, move: Move) -> list[str]:
@@ -45,7 +104,7 @@ def _composition(replay: Replay, move: Move) -> list[str]:
     kappa = replay.header.profile.capacity or {}
     if {group.degree for group in after.workers} <= kappa.keys():
         change = _capacity(after, kappa) / _capacity(before, kappa) - 1.0
-        lines.append(f"capacity     {change:+.1%} (kappa of the profile)")
+        lines.append(f"capacity     {change:+.1%} by kappa of the profile")
     return lines
 
 
@@ -61,7 +120,7 @@ def _drain(replay: Replay, move: Move, now: Nanoseconds) -> list[str]:
         worker = pool.fleet.workers[group]
         running = f"{len(worker.running)} in its step" if worker.running else "idle"
         lines.append(
-            f"drain {group}".ljust(13) + f"{running}, {worker.queued} queued would be placed elsewhere, "
+            f"drain {group}".ljust(13) + f"{running}, {worker.queued} queued go elsewhere, "
             f"{duration(to_seconds(queue_of[group]))} of work"
         )
     return lines
@@ -74,10 +133,7 @@ def _blocks(replay: Replay, move: Move) -> list[str]:
     kept = f"cache        {brief(used)} of {brief(capacity)} blocks in use ({share}), none moves"
     if move.kind == "merge":
         return [f"{kept}; all of them serve the merged worker"]
-    return [
-        f"{kept}; each half has every other block of a prefix",
-        " " * 13 + "and copies the rest on first reuse",
-    ]
+    return [f"{kept}; halves copy what they lack on first reuse"]
 
 
 def _mode(replay: Replay, now: Nanoseconds) -> list[str]:

@@ -77,6 +77,8 @@ def test_every_action_and_its_refusal(tmp_path: Path) -> None:
                 "preview",
             )
             assert "4 x CP2 + 8 x CP4  ->  2 x CP2 + 9 x CP4" in text_of(app, "#preview")
+            await until(pilot, lambda: "stay" in text_of(app, "#forecast"), "the forecast")
+            assert "merge" in text_of(app, "#forecast") and "attainment" in text_of(app, "#forecast")
             await pilot.press("n")
             assert acted(going.run)[-1].action == "reopen"
             await pilot.press("m")

@@ -11,7 +11,7 @@ from textual.screen import ModalScreen
 from textual.widgets import Static
 
 from vertumnus.domain.errors import ConfigError
-from vertumnus_console.preview import Preview
+from vertumnus_console.preview import Preview, forecasting
 
 LOOK_S = 0.1
 """Between two looks whether the preview is there [s]."""
@@ -29,12 +29,14 @@ class ConfirmMove(ModalScreen[bool]):
         super().__init__()
         self._title = title
         self._preview = preview
+        self._forecast: Future[tuple[str, ...]] | None = None
         self._is_legal = False
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="dialog") as box:
             box.border_title = self._title
             yield Static("asking the pool ...", id="preview", markup=False)
+            yield Static("", id="forecast", markup=False)
             yield Static("n or escape: leave it", id="choice", markup=False)
 
     def on_mount(self) -> None:
@@ -48,16 +50,25 @@ class ConfirmMove(ModalScreen[bool]):
             self.dismiss(wanted and self._is_legal)
 
     def _look(self) -> None:
-        if not self._preview.done():
-            return
-        self._timer.stop()
+        if self._forecast is None and self._preview.done():
+            self._show()
+        elif self._forecast is not None and self._forecast.done():
+            self._timer.stop()
+            error = self._forecast.exception()
+            told = (f"no forecast: {error}",) if error is not None else self._forecast.result()
+            self.query_one("#forecast", Static).update(Content("\n".join(told)))
+
+    def _show(self) -> None:
         error = self._preview.exception()
         if error is None:
             self._is_legal = True
             told = self._preview.result()
             self.query_one("#preview", Static).update(Content("\n".join(told.lines)))
+            self.query_one("#forecast", Static).update(Content("next minute  forecasting ..."))
+            self._forecast = forecasting(told.question)
             self.query_one("#choice", Static).update(Content("y or enter: do it    n or escape: leave it"))
         else:
+            self._timer.stop()
             lines = error.problems if isinstance(error, ConfigError) else (str(error),)
             self.query_one("#preview", Static).update(Content("\n".join(("not possible:", *lines))))
             self.query_one("#choice", Static).update(Content("enter or escape: close"))
