@@ -194,8 +194,8 @@ class ControlPlane:
         match = self.index.match(request.block_keys or ())
         self.recent.note(request, match.known)
         decision = self._placer.decide(request, 0, match.held, fact.at)
-        if decision.candidates and match.known:
-            self._count_missed(request, match, decision)
+        if decision.offers and match.known:
+            self._count_missed(request, match)
         return self._orders(placed, match, decision, fact.at)
 
     def _cancelled(self, fact: RequestCancelled) -> list[AnyOrder]:
@@ -281,8 +281,8 @@ class ControlPlane:
             uncached = placed.request.input_tokens - offer.cached_tokens
             controller.note_routed(offer.worker.degree, uncached, offer.cached_tokens, offer.service_ns)
 
-    def _count_missed(self, request: Request, match: Match, decision: Decision) -> None:
-        degree = self._placer.preferred_degree(request, decision, match.held)
+    def _count_missed(self, request: Request, match: Match) -> None:
+        degree = self._placer.preferred_degree(request, match.held)
         held = max(match.held[state.place] for state in self.pool.at_degree(degree))
         if held < match.known:
             self.statistics.count_missed(request, match.known, held, degree)

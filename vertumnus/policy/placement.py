@@ -11,7 +11,7 @@ from typing import NamedTuple, TypeAlias
 from vertumnus.domain.cluster import CpGroup
 from vertumnus.domain.request import Request
 from vertumnus.domain.units import Blocks, Nanoseconds, RequestId, Tokens
-from vertumnus.policy.candidates import Excluded, WorkerState
+from vertumnus.policy.candidates import Excluded
 from vertumnus.policy.prefix.pull import Pull
 
 
@@ -52,8 +52,6 @@ class Decision(NamedTuple):
     excluded: tuple[Excluded, ...]
     chosen: int | None
     """Place of the chosen offer; None when there was no candidate."""
-    candidates: Sequence[WorkerState] = ()
-    """Who could have had the request, as they are; not to be kept."""
 
 
 class Observer(NamedTuple):
