@@ -151,6 +151,20 @@ def test_a_preview_is_what_then_happens(tmp_path, capsys) -> None:
     assert "PREDICTED  split 0x8 -> 0x4 + 4x4  at 40.000 s" in capsys.readouterr().out
 
 
+def test_a_log_that_still_grows_can_be_previewed(moved_still, tmp_path, capsys) -> None:
+    """What is whole of it counts; without --at the latest instant that it tells."""
+    (whole,) = [folder for folder in moved_still.iterdir() if folder.is_dir()]
+    cut = tmp_path / whole.name
+    cut.mkdir()
+    (cut / "_STARTED.json").write_bytes((whole / "_STARTED.json").read_bytes())
+    (cut / "facts.log").write_bytes((whole / "facts.log").read_bytes()[:-50])
+    told = []
+    for folder in (whole, cut):
+        assert main(["preview", "split", "0x8", "--runs-dir", str(folder.parent), "--json"]) == 0
+        told.append(json.loads(capsys.readouterr().out))
+    assert told[1]["at_s"] < told[0]["at_s"] and told[1]["move"] == told[0]["move"]
+
+
 @pytest.mark.parametrize(
     ("words", "says"),
     [

@@ -8,10 +8,13 @@ from rich.console import Console
 
 from vertumnus.commandline.hydra_configs import composed, hydra_configs, plain_tree
 from vertumnus.config import to_run_config
+from vertumnus.domain.cluster import CpGroup
+from vertumnus.domain.units import SECOND
 from vertumnus.records.run_dir import find_run
 from vertumnus.run.asked import Asked
 from vertumnus.run.audit import audit_run
 from vertumnus.run.execute import execute
+from vertumnus.run.preview import preview_run
 
 pytestmark = pytest.mark.live
 
@@ -40,3 +43,6 @@ def test_a_live_what_if_run(tmp_path) -> None:
     assert answered and all(row["answer_s"] > 0.0 for row in answered)
     assert not [row["reason"] for row in rows if row["status"] == "failed"]
     assert audit_run(run).is_clean
+    early = preview_run(run, ("merge", (CpGroup(0, 1), CpGroup(1, 1))), 400_000_000, 60 * SECOND)
+    assert early.backend == "live" and str(early.composition) == "2 x CP1"
+    assert early.preview.moved.switch_ns is not None and early.preview.span_ns == 400_000_000

@@ -166,3 +166,13 @@ def test_copies_take_turns_on_each_link_in_each_direction() -> None:
         (2, 2 * took),
     ]
     assert all(isinstance(outcome, CopyDone) and outcome.wire_ns == took for outcome in done)
+
+
+def test_a_job_goes_on_from_where_it_must_be() -> None:
+    """Begun at 1 ms, taken up at 6 ms: what should have come by then comes now, the rest when it is due."""
+    engine = SimEngine(Durations(a_profile(), 0, 0.0), 6 * MS)
+    engine.resume(a_hand_off(), 1 * MS)
+    assert drain(engine) == [HandoffDone(6 * MS, 1), FirstToken(6 * MS, 1), DecodeDone(11 * MS, 1, 4)]
+    late = SimEngine(Durations(a_profile(), 0, 0.0), 3_600_000 * MS)
+    late.resume(StepJob(2, PAIR, 0, (StepWork(0, 0, 100, 32, ()),)), 0)
+    assert [(type(each), each.at) for each in drain(late)] == [(StepDone, 3_600_000 * MS)]
