@@ -33,6 +33,7 @@ def test_a_forecast_has_a_row_for_each_candidate(tmp_path: Path) -> None:
         "forecast_id": 1,
         "t_ns": 19 * SECOND,
         "span_s": 10.0,
+        "repeats": 1,
         "load": 1.25,
         "hindsight_of": None,
         "status": "answered",

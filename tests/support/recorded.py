@@ -205,7 +205,7 @@ def a_forecast(at: Nanoseconds, forecast_id: int = 1, hindsight_of: int | None =
     )
     return [
         Record(INPUT, TimerFired(at, "window", at)),
-        Record(ORDER, Forecast(forecast_id, (move,), 10 * SECOND, 1.25, True, hindsight_of)),
+        Record(ORDER, Forecast(forecast_id, (move,), 10 * SECOND, 1, 1.25, True, hindsight_of)),
         Record(INPUT, ForecastFinished(at + SECOND, forecast_id, outcomes)),
     ]
 

@@ -128,9 +128,11 @@ class Forecast(Order, frozen=True, gc=False, array_like=True, tag=True):
     moves: tuple[Move, ...]
     """Candidates; staying is always looked at too, and first."""
     span_ns: Nanoseconds
-    """How far to look: the arrivals of this long before now stand for those of as long after it."""
+    """The arrivals of this long before now stand for those after it."""
+    repeats: int = 1
+    """They come so often then, one after the other."""
     load: float = 1.0
-    """How many times as fast they come then."""
+    """They come so many times as fast."""
     is_kept: bool = False
     """Whether its hindsight will be asked for."""
     hindsight_of: int | None = None

@@ -49,28 +49,43 @@ class RecentArrivals:
         self._trim_at = max(FEWEST, 2 * len(arrivals))
 
 
-def as_next(arrivals: list[Arrival], now: Nanoseconds, span_ns: Nanoseconds, load: float) -> list[Request]:
-    """Return the *arrivals* of the last *span_ns* as those to come, *load* times as fast, with ids below 0.
+class Future(NamedTuple):
+    """How the recent past becomes the near future."""
+
+    span_ns: Nanoseconds
+    """The arrivals of this long before now."""
+    repeats: int = 1
+    """They come so often, one after the other."""
+    load: float = 1.0
+    """They come so many times as fast as they came."""
+
+
+def as_next(arrivals: list[Arrival], now: Nanoseconds, future: Future) -> list[Request]:
+    """Return *arrivals*, those of the span before *now*, as those to come, with ids below 0.
 
     A block that was new when its request arrived is resident now, so the same request would be all hits.
     Such blocks get keys that nobody has had, below 0, the same one wherever the block comes again: the
-    requests hit old prefixes, and each other, as they did, and nothing else.
+    requests hit old prefixes, and each other, as they did, and nothing else. So does each repetition.
     """
-    fresh: dict[BlockKey, BlockKey] = {}
-    requests = []
-    for place, arrival in enumerate(arrivals):
-        past_ns = arrival.request.arrival_ns - (now - span_ns)
-        requests.append(_again(arrival, -1 - place, now + round(past_ns / load), fresh))
+    requests: list[Request] = []
+    used = 0
+    for repetition in range(future.repeats):
+        fresh: dict[BlockKey, BlockKey] = {}
+        begins_ns = (repetition + 1) * future.span_ns - now
+        for arrival in arrivals:
+            after_ns = round((arrival.request.arrival_ns + begins_ns) / future.load)
+            requests.append(_again(arrival, -1 - len(requests), now + after_ns, fresh, used))
+        used += len(fresh)
     return requests
 
 
 def _again(
-    arrival: Arrival, request_id: int, arrival_ns: Nanoseconds, fresh: dict[BlockKey, BlockKey]
+    arrival: Arrival, request_id: int, arrival_ns: Nanoseconds, fresh: dict[BlockKey, BlockKey], used: int
 ) -> Request:
     request, known = arrival
     keys = request.block_keys
     for key in (keys or ())[known:]:
-        fresh.setdefault(key, -1 - len(fresh))
+        fresh.setdefault(key, -1 - used - len(fresh))
     return Request(
         request_id,
         arrival_ns,

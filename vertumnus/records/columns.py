@@ -212,6 +212,7 @@ _FORECASTS = (
     _field("forecast_id", "BIGINT", "order.forecast_id"),
     _field("t_ns", "BIGINT"),
     _seconds("span").within("order"),
+    _field("repeats", "INTEGER", "order.repeats"),
     _field("load", "DOUBLE", "order.load"),
     _field("hindsight_of", "BIGINT", "order.hindsight_of"),
     _field("status", "VARCHAR"),

@@ -1,6 +1,6 @@
--- Forecasts of moves: predicted mean TTFT of staying and of each move over span_s from t_s on, with the arrivals
--- of the span before coming load times as fast, and what came, at the load that came. observed_ttft_s is of the requests that the forecast was about: without a first token at t_s, or arriving
--- within span_s after it; what they met is what was made. The hindsight columns are the same forecast made
+-- Forecasts of moves: predicted mean TTFT of staying and of each move if the arrivals of the last span_s come
+-- again, as often as repeats says and load times as fast. observed_ttft_s is of the requests without a first
+-- token at t_s, or arriving within repeats * span_s after it, at the load that came, with what was made. The hindsight columns are the same forecast made
 -- later with the arrivals that really came (controller=advise): would the move have paid?
 WITH asked AS (
   SELECT *, t_ns / 1e9 AS t_s FROM forecasts WHERE run_id = $run_id AND hindsight_of IS NULL
@@ -8,7 +8,7 @@ WITH asked AS (
   FROM asked WHERE status = 'answered' AND move IS NULL
 ), served AS (
   SELECT forecast_id, avg(ttft_s) AS observed_ttft_s
-  FROM stay JOIN requests ON arrival_s <= t_s + span_s AND arrival_s + ttft_s > t_s
+  FROM stay JOIN requests ON arrival_s <= t_s + span_s * repeats AND arrival_s + ttft_s > t_s
   WHERE requests.run_id = $run_id AND requests.status = 'finished'
   GROUP BY forecast_id
 ), later AS (
@@ -17,7 +17,7 @@ WITH asked AS (
   FROM forecasts
   WHERE run_id = $run_id AND hindsight_of IS NOT NULL AND status = 'answered'
 )
-SELECT asked.forecast_id, asked.t_s, asked.span_s, asked.load, asked.answer_s, asked.move, asked.made,
+SELECT asked.forecast_id, asked.t_s, asked.span_s, asked.repeats, asked.load, asked.answer_s, asked.move, asked.made,
        stay.ttft_mean_s AS stay_ttft_s,
        asked.ttft_mean_s AS move_ttft_s,
        1 - asked.ttft_mean_s / stay.ttft_mean_s AS gain,

@@ -60,7 +60,7 @@ def the_note(verdict: Verdict) -> NoteWindow:
 def test_a_window_asks_for_staying_a_split_and_a_merge() -> None:
     """The order names the best legal move of each kind and nothing is noted before the answer."""
     (asked,) = Rig().close().orders
-    assert asked == Forecast(1, (SPLIT, MERGE), 20 * SECOND, 1.25)
+    assert asked == Forecast(1, (SPLIT, MERGE), 20 * SECOND, 3, 1.25)
 
 
 def test_candidates_are_those_with_the_least_drain_then_the_least_to_reconcile() -> None:
@@ -189,12 +189,14 @@ def test_nothing_to_ask() -> None:
 def test_the_past_reaches_as_far_as_it_takes_for_enough_requests() -> None:
     """Windows of 400, 100, 100, 50, 0, 0 requests and a need of 300, at most 60 s: worked by hand."""
     rig = Rig(replay_requests=300, replay_s=60.0)
-    spans = []
+    spans, repeats = [], []
     for requests in (400, 100, 100, 50, 0, 0):
         (asked,) = rig.close(requests=requests).orders
         spans.append(asked.span_ns // SECOND)
+        repeats.append(asked.repeats)
         rig.answer(1.0, 1.0)
     assert spans == [20, 40, 60, 60, 60, 60]
+    assert repeats == [3, 2, 1, 1, 1, 1], "as far as horizon_s"
 
 
 @pytest.mark.parametrize(
@@ -204,6 +206,7 @@ def test_the_past_reaches_as_far_as_it_takes_for_enough_requests() -> None:
         ({"window_s": 30.0, "replay_s": 20.0}, "replay_s must be at least 30 and at most 300 s, got 20.0"),
         ({"replay_s": 301.0}, "replay_s must be at least 20 and at most 300 s"),
         ({"replay_s": float("nan")}, "replay_s must be at least 20"),
+        ({"horizon_s": -1.0}, r"horizon_s must be in \[0, 3600\], got -1.0"),
         ({"load": 0.0}, r"load must be in \[0.1, 10\], got 0.0"),
         ({"replay_requests": 0}, "replay_requests must be at least 1, got 0"),
         ({"min_gain": -0.1}, r"min_gain must be in \[0, 1\), got -0.1"),

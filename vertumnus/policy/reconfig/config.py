@@ -113,7 +113,9 @@ class WhatIfController(Movable, frozen=True, kw_only=True, tag_field="name", tag
     replay_requests: int = 300
     """The near future are the arrivals of the last windows, as many as it takes to bring so many requests."""
     replay_s: float = 120.0
-    """At most so long a past, in whole windows; a forecast looks as far [s]."""
+    """At most so long a past, in whole windows [s]."""
+    horizon_s: float = 60.0
+    """A past that is shorter is repeated until it is as long: what a move costs, it costs at once [s]."""
     load: float = 1.25
     """How many times as fast the requests of the near future come: room for the bursts that may."""
     min_gain: float = 0.1
@@ -143,6 +145,8 @@ class WhatIfController(Movable, frozen=True, kw_only=True, tag_field="name", tag
             raise ValueError("\n".join(problems))
 
     def _own_problems(self) -> Iterator[str]:
+        if not 0.0 <= self.horizon_s <= 3600.0:
+            yield f"horizon_s must be in [0, 3600], got {self.horizon_s}"
         if not 0.1 <= self.load <= 10.0:
             yield f"load must be in [0.1, 10], got {self.load}"
         if not 0.0 <= self.min_gain < 1.0:

@@ -79,7 +79,10 @@ class WhatIf:
             return Verdict((self._note(report, reason),))
         self._last_id += 1
         self._open = _Question(self._last_id, report, view.composition)
-        return Verdict((Forecast(self._last_id, tuple(candidates), self._span_ns(), self._config.load),))
+        span_ns = self._span_ns()
+        repeats = max(1, -(-to_ns(self._config.horizon_s) // span_ns))
+        asked = Forecast(self._last_id, tuple(candidates), span_ns, repeats, self._config.load)
+        return Verdict((asked,))
 
     def answered(self, fact: ForecastFinished | ForecastFailed, view: PoolView) -> Verdict:
         """Decide the window that *fact* answers; an answer that nobody waits for changes nothing."""
