@@ -191,8 +191,9 @@ MEANINGS: Final = {
     # forecasts
     "forecasts.forecast_id": "The forecast's number; its candidates share it.",
     "forecasts.t_ns": "When it was asked for.",
-    "span_s": "How far it looked; the arrivals of this long before stand for those to come.",
-    "load": "How many times as fast they come then.",
+    "span_s": "The arrivals of this long before stand for those to come.",
+    "repeats": "How often they come then, one after the other.",
+    "load": "How many times as fast they come.",
     "hindsight_of": "The earlier forecast that it makes again with the arrivals that came.",
     "forecasts.status": "answered, failed, or interrupted when the run ended first.",
     "answer_s": "From the order to the answer.",
