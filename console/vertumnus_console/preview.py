@@ -12,7 +12,7 @@ from vertumnus.domain.move import Direction, Move
 from vertumnus.domain.units import SECOND, Nanoseconds, to_seconds
 from vertumnus.forecast.question import Question, near_future
 from vertumnus.forecast.trial import answer
-from vertumnus.policy.recent import Future
+from vertumnus.policy.recent import Recurrence
 from vertumnus.policy.reconfig.capacity import Capacity
 from vertumnus.policy.reconfig.moves import apply, check_move
 from vertumnus.run.forecasting import assumptions
@@ -95,7 +95,7 @@ def _question(replay: Replay, move: Move, now: Nanoseconds) -> Question:
     config = to_run_config(header.config)
     assumed = assumptions(config, header.profile, header.block_tokens, replay.folds.reconfigs.reconfigs)
     snapshot = take_snapshot(pool.fleet, pool.control, now)
-    return Question(snapshot, (move,), near_future(pool.control, now, Future(SPAN_NS)), assumed)
+    return Question(snapshot, (move,), near_future(pool.control, now, Recurrence(SPAN_NS)), assumed)
 
 
 def _composition(replay: Replay, move: Move) -> list[str]:

@@ -10,7 +10,7 @@ from vertumnus.domain.units import Nanoseconds
 from vertumnus.forecast.question import Assumptions, Question, near_future
 from vertumnus.forecast.trial import answer
 from vertumnus.policy.control_plane import ControlPlane
-from vertumnus.policy.recent import Future
+from vertumnus.policy.recent import Recurrence
 from vertumnus.serving.snapshot import take_snapshot
 from vertumnus.workers.fleet import Fleet
 
@@ -41,7 +41,7 @@ def preview(
     Fleet and control plane stay as they are. Raises ConfigError with every reason when it is illegal.
     """
     move = control.legal_move(*wish)
-    future = near_future(control, at_ns, Future(span_ns))
+    future = near_future(control, at_ns, Recurrence(span_ns))
     question = Question(take_snapshot(fleet, control, at_ns), (move,), future, assumptions)
     stay, moved = answer(question)
     block_bytes = assumptions.profile.kv_bytes_per_token * assumptions.block_tokens

@@ -11,7 +11,7 @@ from vertumnus.domain.profile import ModelProfile
 from vertumnus.domain.request import Request
 from vertumnus.domain.units import Nanoseconds, Tokens
 from vertumnus.policy.control_plane import ControlPlane
-from vertumnus.policy.recent import Future, as_next
+from vertumnus.policy.recent import Recurrence, as_next
 from vertumnus.serving.snapshot import Snapshot, take_snapshot
 from vertumnus.sim.durations import Durations
 from vertumnus.workers.fleet import Fleet
@@ -67,7 +67,7 @@ class Questions:
         snapshot = take_snapshot(self._fleet, self._control, now)
         if order.is_kept:
             self._kept[order.forecast_id] = snapshot
-        future = near_future(self._control, now, Future(order.span_ns, order.repeats, order.load))
+        future = near_future(self._control, now, Recurrence(order.span_ns, order.repeats, order.load))
         return Question(snapshot, order.moves, future, self._assume())
 
     def _in_hindsight(self, order: Forecast, forecast_id: int) -> Question:
@@ -79,7 +79,7 @@ class Questions:
         return Question(snapshot, order.moves, tuple(each.request for each in came), self._assume())
 
 
-def near_future(control: ControlPlane, now: Nanoseconds, future: Future) -> tuple[Request, ...]:
-    """Return what *future* makes of the arrivals before *now*; a younger run has a shorter past."""
-    past = future._replace(span_ns=min(future.span_ns, now))
+def near_future(control: ControlPlane, now: Nanoseconds, recurrence: Recurrence) -> tuple[Request, ...]:
+    """Return what *recurrence* makes of the arrivals before *now*; a younger run has a shorter past."""
+    past = recurrence._replace(span_ns=min(recurrence.span_ns, now))
     return tuple(as_next(control.recent.between(now - past.span_ns, now), now, past))

@@ -49,7 +49,7 @@ class RecentArrivals:
         self._trim_at = max(FEWEST, 2 * len(arrivals))
 
 
-class Future(NamedTuple):
+class Recurrence(NamedTuple):
     """How the recent past becomes the near future."""
 
     span_ns: Nanoseconds
@@ -60,7 +60,7 @@ class Future(NamedTuple):
     """They come so many times as fast as they came."""
 
 
-def as_next(arrivals: list[Arrival], now: Nanoseconds, future: Future) -> list[Request]:
+def as_next(arrivals: list[Arrival], now: Nanoseconds, recurrence: Recurrence) -> list[Request]:
     """Return *arrivals*, those of the span before *now*, as those to come, with ids below 0.
 
     A block that was new when its request arrived is resident now, so the same request would be all hits.
@@ -69,11 +69,11 @@ def as_next(arrivals: list[Arrival], now: Nanoseconds, future: Future) -> list[R
     """
     requests: list[Request] = []
     used = 0
-    for repetition in range(future.repeats):
+    for repetition in range(recurrence.repeats):
         fresh: dict[BlockKey, BlockKey] = {}
-        begins_ns = (repetition + 1) * future.span_ns - now
+        begins_ns = (repetition + 1) * recurrence.span_ns - now
         for arrival in arrivals:
-            after_ns = round((arrival.request.arrival_ns + begins_ns) / future.load)
+            after_ns = round((arrival.request.arrival_ns + begins_ns) / recurrence.load)
             requests.append(_again(arrival, -1 - len(requests), now + after_ns, fresh, used))
         used += len(fresh)
     return requests
