@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 from pathlib import Path
 
 import pyarrow as pa
@@ -121,6 +122,17 @@ def test_a_run_that_noted_less_is_still_told(tmp_path: Path) -> None:
     lines = text_of(tmp_path, a_ulid(1)).splitlines()
     assert lines[2] == "seed 0"
     assert "never arrived" not in lines[3] and "skipped" not in lines[3]
+
+
+def test_a_run_of_the_first_version_is_still_told(tmp_path: Path) -> None:
+    """Its row lacks what came later: the summary says what there is."""
+    run = a_run(tmp_path, a_ulid(1), a_history(12), HEADER)
+    later = ["policy", "controller", "workload", "offered_requests_per_s", "served_s", "never_arrived"]
+    table = pq.read_table(run.table("runs")).drop_columns([*later, "sweep", "skipped_rows"])
+    pq.write_table(table, run.table("runs"))
+    text = text_of(tmp_path, a_ulid(1))
+    assert text.splitlines()[2] == "seed 0"
+    assert re.search(r"throughput 0\.\d+ requests/s until the last end", text)
 
 
 def test_the_throughput_leaves_the_last_answers_out(tmp_path: Path) -> None:

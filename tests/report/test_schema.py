@@ -7,6 +7,7 @@ import pytest
 from tests.support.recorded import a_changing_history, a_header, a_run, a_ulid
 from vertumnus.cli import main
 from vertumnus.commandline.exit_codes import BAD_INPUT, OK
+from vertumnus.domain.errors import ConfigError
 from vertumnus.records.columns import TABLES
 from vertumnus.records.meanings import MEANINGS, TABLE_MEANINGS, meaning
 from vertumnus.report.schema import markdown, shared_names
@@ -40,12 +41,13 @@ def test_names_that_need_a_table_in_a_join_are_told(tmp_path: Path) -> None:
     a_run(tmp_path, a_ulid(1), a_changing_history(), a_header())
     told = {name for name, tables in shared_names().items() if {"runs", "requests"} <= set(tables)}
     join = "SELECT {} FROM runs JOIN requests USING (run_id)"
-    for name in {column for table, column in COLUMNS if table == "runs"} - {"schema_version"}:
-        if name in told:
-            query(tmp_path, join.format(f"runs.{name}, requests.{name}"))
-        else:
-            query(tmp_path, join.format(name))
+    names = {column for table, column in COLUMNS if table == "runs"} - {"schema_version"}
+    query(tmp_path, join.format(", ".join(sorted(names - told))))
+    query(tmp_path, join.format(", ".join(f"runs.{name}, requests.{name}" for name in sorted(told))))
     assert told == {"status", "input_tokens", "cached_tokens"}
+    for name in told:
+        with pytest.raises(ConfigError, match="(?i)ambiguous"):
+            query(tmp_path, join.format(name))
 
 
 @pytest.mark.parametrize("form", [(), ("--json",), ("--csv",), ("--markdown",)])

@@ -14,7 +14,17 @@ from vertumnus.commandline.exit_codes import INTERRUPTED, OK
 from vertumnus.records.run_dir import list_runs
 from vertumnus.report.store import query
 
-SIM = ("+experiment=tool_agent", "backend=sim", "workload.requests=60")
+
+@pytest.fixture
+def words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Stand in a folder with a trace of three requests; return the words of a run on it."""
+    monkeypatch.chdir(tmp_path)
+    lines = [
+        f'{{"timestamp": {1000 * n}, "input_length": 600, "output_length": 2, "hash_ids": [{n}, {n + 9}]}}'
+        for n in range(3)
+    ]
+    Path("trace.jsonl").write_text("\n".join(lines) + "\n")
+    return ["+experiment=conversation", "backend=sim", "workload.path=trace.jsonl", "arrival=trace"]
 
 
 def rows(text: str) -> list[list[str]]:
@@ -22,29 +32,35 @@ def rows(text: str) -> list[list[str]]:
     return [line.split() for line in text.splitlines()]
 
 
-def test_a_sweep_goes_on_where_it_was(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Two jobs run in processes; with a third, two are done before; by its id a sweep has nothing left."""
-    monkeypatch.chdir(tmp_path)
-    assert main([*SIM, "-m", "seed=0,1"]) == OK
-    first = rows(capsys.readouterr().out)
-    assert [row[1:4] for row in first[1:]] == [
-        ["seed=0", "finished", "VALID"],
-        ["seed=1", "finished", "VALID"],
-    ]
-    assert main([*SIM, "--jobs", "1", "-m", "seed=0,1,2"]) == OK
+def test_a_sweep_goes_on_where_it_was(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    """One job runs in a process; with a second, one is done before; by its id a sweep has nothing left.
+
+    When the trace file has changed since, or when asked to, it runs again.
+    """
+    assert main([*words, "-m", "seed=0"]) == OK
+    (first,) = rows(capsys.readouterr().out)[1:]
+    assert first[len(words) + 2 : len(words) + 4] == ["finished", "VALID"]
+    assert main([*words, "-m", "seed=0,1"]) == OK
     out, err = capsys.readouterr()
-    assert [row[-1] for row in rows(out)[1:3]] == [row[-1] for row in first[1:]]
-    assert "3 jobs, 2 of them done before" in err
-    ids = query(Path("runs"), "SELECT sweep, run_id, overrides FROM runs ORDER BY run_id").rows
-    assert len(ids) == 3 and len({sweep for sweep, *_ in ids}) == 2
-    assert ids[2][2] == [*SIM, "seed=2"]
-    assert main(["--resume", ids[2][0]]) == OK
-    assert main([*SIM, "-m", "seed=0"]) == OK
+    assert rows(out)[1][1:5] == ["seed=0", "done", "before", "VALID"]
+    assert rows(out)[1][-1] == first[-1] != rows(out)[2][-1]
+    assert "2 jobs, 1 of them done before" in err
+    found = query(Path("runs"), "SELECT sweep, overrides FROM runs ORDER BY run_id").rows
+    assert len(found) == len({sweep for sweep, _ in found}) == 2
+    assert found[1][1] == [*words, "seed=1"]
+    assert main(["--resume", found[1][0]]) == OK
+    assert len(list_runs(Path("runs"))) == 2
+    later = time.time() + 5
+    os.utime("trace.jsonl", (later, later))
+    assert main([*words, "-m", "seed=0"]) == OK
     assert len(list_runs(Path("runs"))) == 3
-    assert main([*SIM, "--again", "-m", "seed=0"]) == OK
-    assert len(list_runs(Path("runs"))) == 4
+
+
+def test_all_over_again(words: list[str]) -> None:
+    """--again runs what has a VALID run of the same configuration and code."""
+    for again in ((), ("--again",)):
+        assert main([*words, *again, "-m", "seed=0"]) == OK
+    assert len(list_runs(Path("runs"))) == 2
 
 
 def test_ctrl_c_closes_the_runs_and_the_table(tmp_path: Path) -> None:
@@ -66,31 +82,3 @@ def _wait_for_a_log(runs_dir: Path) -> None:
     deadline = time.monotonic() + 60
     while not list(runs_dir.glob("*/facts.log")) and time.monotonic() < deadline:
         time.sleep(0.02)
-
-
-@pytest.fixture
-def a_trace(tmp_path: Path) -> Path:
-    """A trace file of three requests."""
-    lines = [
-        f'{{"timestamp": {1000 * n}, "input_length": 600, "output_length": 2, "hash_ids": [{n}, {n + 9}]}}'
-        for n in range(3)
-    ]
-    file = tmp_path / "trace.jsonl"
-    file.write_text("\n".join(lines) + "\n")
-    return file
-
-
-def test_a_run_on_an_older_trace_file_does_not_count(
-    tmp_path: Path, a_trace: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The file was written after the run: the same words run again."""
-    monkeypatch.chdir(tmp_path)
-    words = ["+experiment=conversation", "backend=sim", f"workload.path={a_trace}", "arrival=trace"]
-    assert main([*words, "-m", "seed=0"]) == OK
-    assert main([*words, "-m", "seed=0"]) == OK
-    assert len(list_runs(Path("runs"))) == 1
-    later = time.time() + 5
-
-    os.utime(a_trace, (later, later))
-    assert main([*words, "-m", "seed=0"]) == OK
-    assert len(list_runs(Path("runs"))) == 2

@@ -140,8 +140,8 @@ def _rates(run: dict[str, Any]) -> str:
 
 
 def _throughput(run: dict[str, Any]) -> str:
-    if run["served_s"] is None:
-        return f"throughput {NO_DATA}"
+    if run["served_s"] is None:  # a run of an older version, or one without a first token
+        return f"throughput {_rate(run['requests_per_s'], 'requests/s')} until the last end"
     return (
         f"throughput {_rate(run['served_requests_per_s'], 'requests/s')}, "
         f"{_rate(run['served_input_tokens_per_s'], 'input tokens/s')}, over the {run['served_s']:,.1f} s "

@@ -11,6 +11,7 @@ import sys
 import threading
 import traceback
 from collections.abc import Callable
+from contextlib import suppress
 
 from vertumnus.config import to_run_config
 from vertumnus.domain.errors import ConfigError, VertumnusError
@@ -95,7 +96,7 @@ def _taking_stdout() -> Send:
     speaking = threading.Lock()
 
     def send(message: Message) -> None:
-        with speaking:
+        with speaking, suppress(BrokenPipeError):  # nobody listens: stdin ends too, and that ends the run
             messages.write(to_line(message))
 
     return send

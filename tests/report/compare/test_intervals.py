@@ -1,7 +1,7 @@
 """The interval of a mean paired difference covers what it says it covers."""
 
 import random
-from math import exp, log
+from math import exp, log, log1p
 from statistics import stdev
 
 import pytest
@@ -24,7 +24,10 @@ TABLE = {
 }
 """t at 95 %, two-sided, as printed in any table."""
 
-values = st.lists(st.floats(0.01, 100.0), min_size=2, max_size=12)
+some = st.floats(0.01, 100.0)
+values = st.lists(some, min_size=2, max_size=8)
+close = st.floats(0.5, 2.0)
+pairs_of_values = st.lists(st.tuples(close, close), min_size=3, max_size=8)
 
 
 @pytest.mark.parametrize(("freedom", "t"), TABLE.items())
@@ -65,10 +68,10 @@ def test_one_pair_has_no_interval_and_none_no_difference() -> None:
     assert paired_ratio([0.0, 1.0], [1.0, 1.0]) is None
 
 
-@given(values, st.data())
-def test_exchanging_the_sides_mirrors_the_interval(ours: list[float], data: st.DataObject) -> None:
-    """What is better one way is worse by as much the other way; a ratio is inverted."""
-    theirs = data.draw(st.lists(st.floats(0.01, 100.0), min_size=len(ours), max_size=len(ours)))
+@given(pairs_of_values)
+def test_exchanging_the_sides_mirrors_the_interval(pairs: list[tuple[float, float]]) -> None:
+    """What is better one way is worse by as much the other way; a ratio and its bounds are inverted."""
+    ours, theirs = [mine for mine, _ in pairs], [other for _, other in pairs]
     there, back = paired_difference(ours, theirs), paired_difference(theirs, ours)
     assert there is not None and back is not None and there.low is not None and there.high is not None
     assert (back.mean, back.low, back.high) == pytest.approx((-there.mean, -there.high, -there.low), abs=1e-9)
@@ -76,7 +79,8 @@ def test_exchanging_the_sides_mirrors_the_interval(ours: list[float], data: st.D
     ratio, inverse = paired_ratio(ours, theirs), paired_ratio(theirs, ours)
     assert ratio is not None and inverse is not None
     assert (1 + ratio.mean) * (1 + inverse.mean) == pytest.approx(1.0)
-    assert ratio.is_apart_from_zero == inverse.is_apart_from_zero
+    assert ratio.low is not None and inverse.high is not None
+    assert log1p(ratio.low) == pytest.approx(-log1p(inverse.high), abs=1e-6)
 
 
 @given(values, st.floats(0.1, 10.0), st.floats(-50.0, 50.0))

@@ -46,15 +46,13 @@ def find_members(runs_dir: Path, wanted: Sequence[str]) -> Members:
     chosen: dict[str, None] = {}
     left_out: list[str] = []
     for word in wanted:
-        record = find_sweep(runs_dir, word)
+        record = None if word in rows else find_sweep(runs_dir, word)
         if record is None:
-            chosen[_run_id(runs_dir, word)] = None
-            continue
-        for job in record.jobs:
-            runs = _runs_of(job, record, rows.values())
+            chosen[word if word in rows else _run_id(runs_dir, word)] = None
+        else:
+            runs, missing = _runs_of(record, rows.values())
             chosen.update(dict.fromkeys(runs))
-            if not runs:
-                left_out.append(f"no run of {' '.join(job.words)}; --resume {record.sweep} goes on with it")
+            left_out += missing
     members = []
     for run_id in chosen:
         problem = _unusable(run_id, rows.get(run_id))
@@ -80,11 +78,25 @@ def _run_id(runs_dir: Path, word: str) -> str:
         raise ConfigError(f"compare {word}: neither a sweep nor a run in {runs_dir}") from error
 
 
-def _runs_of(job: SweepJob, record: SweepRecord, rows: Iterable[Mapping[str, Any]]) -> list[str]:
+def _runs_of(record: SweepRecord, rows: Iterable[Mapping[str, Any]]) -> tuple[list[str], list[str]]:
+    """Return the runs of the sweep *record*, and a line for each of its jobs that has none."""
+    same: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
+    for row in rows:
+        same.setdefault((row["asked_hash"], row["code_hash"]), []).append(row)
+    runs: list[str] = []
+    missing: list[str] = []
+    for job in record.jobs:
+        found = _runs_of_job(job, record.sweep, same.get((job.config_hash, job.code_hash), ()))
+        runs += found
+        if not found:
+            missing.append(f"no run of {' '.join(job.words)}; --resume {record.sweep} goes on with it")
+    return runs, missing
+
+
+def _runs_of_job(job: SweepJob, sweep: str, same: Sequence[Mapping[str, Any]]) -> list[str]:
     """Return the runs of *job*: of an executed one all of this sweep, of a simulated one the best."""
-    same = [row for row in rows if row["asked_hash"] == job.config_hash and row["code_hash"] == job.code_hash]
     if job.is_live:
-        return [row["run_id"] for row in same if row["sweep"] == record.sweep]
+        return [row["run_id"] for row in same if row["sweep"] == sweep]
     best = sorted(same, key=lambda row: (_is_valid(row), row["run_id"]))[-1:]  # they are all the same run
     return [row["run_id"] for row in best]
 
