@@ -46,7 +46,7 @@ def test_names_that_need_a_table_in_a_join_are_told(tmp_path: Path) -> None:
     query(tmp_path, join.format(", ".join(f"runs.{name}, requests.{name}" for name in sorted(told))))
     assert told == {"status", "input_tokens", "cached_tokens"}
     for name in told:
-        with pytest.raises(ConfigError, match="(?i)ambiguous"):
+        with pytest.raises(ConfigError, match=r"(?i)ambiguous"):
             query(tmp_path, join.format(name))
 
 
