@@ -79,18 +79,24 @@ def _run_id(runs_dir: Path, word: str) -> str:
 
 
 def _runs_of(record: SweepRecord, rows: Iterable[Mapping[str, Any]]) -> tuple[list[str], list[str]]:
-    """Return the runs of the sweep *record*, and a line for each of its jobs that has none."""
+    """Return the runs of the sweep *record*, and a line about its jobs that have none."""
     same: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
     for row in rows:
         same.setdefault((row["asked_hash"], row["code_hash"]), []).append(row)
-    runs: list[str] = []
-    missing: list[str] = []
-    for job in record.jobs:
-        found = _runs_of_job(job, record.sweep, same.get((job.config_hash, job.code_hash), ()))
-        runs += found
-        if not found:
-            missing.append(f"no run of {' '.join(job.words)}; --resume {record.sweep} goes on with it")
-    return runs, missing
+    found = [
+        _runs_of_job(job, record.sweep, same.get((job.config_hash, job.code_hash), ())) for job in record.jobs
+    ]
+    missing = [job for job, runs in zip(record.jobs, found, strict=True) if not runs]
+    told = [_missing(record, missing)] if missing else []
+    return [run for runs in found for run in runs], told
+
+
+def _missing(record: SweepRecord, jobs: Sequence[SweepJob]) -> str:
+    rest = f" and {len(jobs) - 1} more" if len(jobs) > 1 else ""
+    return (
+        f"{len(jobs)} of {len(record.jobs)} jobs of {record.sweep} have no run yet: {' '.join(jobs[0].words)}"
+        f"{rest}; --resume {record.sweep} goes on with them"
+    )
 
 
 def _runs_of_job(job: SweepJob, sweep: str, same: Sequence[Mapping[str, Any]]) -> list[str]:
