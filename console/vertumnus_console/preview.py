@@ -1,5 +1,6 @@
 """What a split or merge would mean, asked of the pool as it is shown."""
 
+from collections.abc import Mapping
 from concurrent.futures import Future
 from threading import Thread
 from typing import NamedTuple
@@ -9,6 +10,7 @@ from vertumnus.domain.cluster import Composition, CpGroup
 from vertumnus.domain.errors import ConfigError
 from vertumnus.domain.forecast import ForecastOutcome
 from vertumnus.domain.move import Direction, Move
+from vertumnus.domain.profile import Kappa
 from vertumnus.domain.units import SECOND, Nanoseconds, to_seconds
 from vertumnus.forecast.question import Question, near_future
 from vertumnus.forecast.trial import answer
@@ -109,7 +111,7 @@ def _composition(replay: Replay, move: Move) -> list[str]:
     return lines
 
 
-def _capacity(composition: Composition, kappa: dict[int, float]) -> float:
+def _capacity(composition: Composition, kappa: Mapping[int, Kappa]) -> float:
     return Capacity(kappa).of(composition)
 
 

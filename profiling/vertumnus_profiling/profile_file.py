@@ -25,7 +25,7 @@ _COMMENTS: Mapping[str, str] = {
     "clocks": "what was fitted: wall time, or CPU time of a rank (beyond the cores, or by choice)",
     "errors": "held out in five folds, as shares of the measured time",
     "cpu": "CPU time of one rank in a prefill: what ranks that share cores take from one another",
-    "capacity": "kappa: predicted seconds of work per second that one worker serves within target",
+    "capacity": "kappa [s of work/s]: what one worker serves within target, by the workers of its pool",
     "handoff_base_s": "from the end of the prefill to the first token",
 }
 """Keys in the order of the file that begin a paragraph; the others follow in the order given below."""
@@ -49,6 +49,7 @@ _ORDER = (
     "errors",
     "cpu",
     "capacity",
+    "capacity_provenance",
     "handoff_base_s",
     "handoff_per_token_s",
     "decode_step_s",
@@ -98,7 +99,7 @@ def _paragraphs(plain: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _entry(key: str, value: Any) -> str:
-    if key == "provenance":
+    if key in ("provenance", "capacity_provenance"):
         return f"{key}: >-\n{textwrap.fill(value, 100, initial_indent='  ', subsequent_indent='  ')}\n"
     inline = None if isinstance(value, dict | list) else False  # None: innermost collections on one line
     return yaml.safe_dump({key: value}, sort_keys=False, width=100, default_flow_style=inline)

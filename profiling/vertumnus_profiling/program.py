@@ -15,24 +15,16 @@ from vertumnus.live.hardware import hardware_of, shared_cores
 from vertumnus.live.plan import LivePlan
 from vertumnus.records.provenance import library_versions
 from vertumnus.run.progress import Progress
-from vertumnus.run.stream import Stream
-from vertumnus_profiling.capacity import (
-    SIMULATED_REQUESTS,
-    TARGET,
-    Capacity,
-    executed_capacity,
-    lone_worker,
-    simulated_capacity,
-    simulated_stream,
-)
+from vertumnus.run.simulated import rare_collections
 from vertumnus_profiling.conclude import Measured, conclude, measured_profile
 from vertumnus_profiling.forms import FOLDS, RefusedFit, require_good
 from vertumnus_profiling.grid import Size, points_of, sizes_of
+from vertumnus_profiling.kappa import Kappas, Pools, executed_kappas, pools_of, simulated_kappas
 from vertumnus_profiling.options import Options
 from vertumnus_profiling.profile_file import profile_name, write_profile
 from vertumnus_profiling.samples import SampleFile, StepSample, SweepSettings, TailSample
 from vertumnus_profiling.schedule import Schedule
-from vertumnus_profiling.show import show_break_even, show_capacity, show_errors
+from vertumnus_profiling.show import show_break_even, show_errors, show_kappas
 from vertumnus_profiling.sweep import missing_tails, plan_for, stopwatch, sweep_steps, sweep_tails
 
 
@@ -48,7 +40,7 @@ def make_profile(options: Options, console: Console) -> Path:
         degree: plan_for(options.config, options.model, options.live, degree, longest)
         for degree in options.config.cluster.degrees
     }
-    streams = _streams(options)
+    pools = _pools(options)
     first = next(iter(plans.values()))
     name = profile_name(options.model.name, hardware_of(first))
     with closing(SampleFile(options.out / name, _settings(options, first), _today())) as file:
@@ -59,20 +51,15 @@ def make_profile(options: Options, console: Console) -> Path:
         show_errors(measured.forms.errors, options.form)
         _require_good(options, measured, file)
         show_break_even(measured.forms.model(options.form))
-        path = _write(options, measured, streams, first, file, console)
+        path = _write(options, measured, pools, first, file, console)
         file.finish()
     _draw(options, measured, path, console)
     return path
 
 
-def _streams(options: Options) -> dict[int, Stream]:
-    """Return what each degree's trials will serve, so that its problems are told before the sweep."""
-    if options.capacity is None:
-        return {}
-    return {
-        degree: simulated_stream(lone_worker(options.config, degree))
-        for degree in options.config.cluster.degrees
-    }
+def _pools(options: Options) -> Pools:
+    """Return what kappa will be looked for in, so that its problems are told before the sweep."""
+    return {} if options.capacity is None else pools_of(options.config)
 
 
 def _settings(options: Options, plan: LivePlan) -> SweepSettings:
@@ -137,46 +124,46 @@ def _require_good(options: Options, measured: Measured, file: SampleFile) -> Non
 def _write(
     options: Options,
     measured: Measured,
-    streams: Mapping[int, Stream],
+    pools: Pools,
     plan: LivePlan,
     file: SampleFile,
     console: Console,
 ) -> Path:
-    profile = measured_profile(measured, plan, file.header, options.form, _notes(options, streams))
-    found = {
-        degree: _capacity(options, profile, degree, stream, console) for degree, stream in streams.items()
-    }
-    show_capacity(found)
-    kappas = {degree: each.kappa for degree, each in found.items() if each.kappa is not None}
+    profile = measured_profile(measured, plan, file.header, options.form, _notes(options))
+    if pools:
+        profile = _with_kappa(options, profile, pools, console)
     path = options.out / f"{file.path.parent.name}.yaml"
-    write_profile(path, structs.replace(profile, capacity=kappas or None))
+    write_profile(path, profile)
     print(f"profile {path}")
     return path
 
 
-def _capacity(
-    options: Options, profile: ModelProfile, degree: int, stream: Stream, console: Console
-) -> Capacity:
-    worker = lone_worker(options.config, degree)
-    found = simulated_capacity(worker, profile, stream)
+def _with_kappa(options: Options, profile: ModelProfile, pools: Pools, console: Console) -> ModelProfile:
+    kappas = _kappas(options, profile, pools, console)
+    show_kappas(kappas)
+    how = "executed" if options.capacity == "live" else "simulated"
+    return structs.replace(
+        profile,
+        capacity=kappas.table() or None,
+        capacity_provenance=kappas.provenance(options.config, how),
+    )
+
+
+def _kappas(options: Options, profile: ModelProfile, pools: Pools, console: Console) -> Kappas:
+    with rare_collections(), Progress(console, "kappa", len(pools), "pools") as progress:
+        found = simulated_kappas(pools, profile, progress.show)
     if options.capacity == "live":
-        return executed_capacity(worker, profile, options.live, found.rate, console)
+        return executed_kappas(options.config, profile, options.live, found, console)
     return found
 
 
-def _notes(options: Options, streams: Mapping[int, Stream]) -> list[str]:
-    """Return what to add to the provenance: how the fit was judged, and where kappa comes from."""
+def _notes(options: Options) -> list[str]:
+    """Return what to add to the provenance: how the fit was judged."""
     notes = [f"{FOLDS} folds held out"]
     if options.force:
         notes.append("written with --force, whatever its errors")
     if options.clock == "cpu":
         notes.append("CPU time by choice (--clock cpu)")
-    if streams:
-        how = "executed" if options.capacity == "live" else f"simulated, {SIMULATED_REQUESTS} requests"
-        notes.append(
-            f"kappa {how}, {options.config.workload.name}, Poisson, {TARGET:.0%} attainment, "
-            f"seed {options.config.seed}"
-        )
     return notes
 
 

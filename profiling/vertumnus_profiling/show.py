@@ -1,12 +1,13 @@
 """A profile's results as text on stdout."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 from vertumnus.commandline.columns import in_columns
 from vertumnus.domain.prefill_time import PrefillTimeModel
 from vertumnus.domain.profile import Form, FormError
 from vertumnus_profiling.break_even import break_even
-from vertumnus_profiling.capacity import LEAST_LOAD, MOST_LOAD, TARGET, Capacity
+from vertumnus_profiling.capacity import LEAST_LOAD, MOST_LOAD
+from vertumnus_profiling.kappa import SHARE, Kappa, Kappas
 
 
 def show_errors(errors: Iterable[FormError], chosen: Form) -> None:
@@ -26,22 +27,28 @@ def show_break_even(model: PrefillTimeModel) -> None:
         print(f"CP{degree} is faster than CP{base} {_from(break_even(model, degree, base))}, nothing cached")
 
 
-def show_capacity(found: Mapping[int, Capacity]) -> None:
-    """Print kappa of each degree."""
-    for degree, capacity in found.items():
-        print(f"CP{degree} {capacity_line(capacity)}")
+def show_kappas(kappas: Kappas) -> None:
+    """Print the target, and kappa of each degree in each pool."""
+    print(
+        f"target {kappas.target:.1%} of the tokens: {SHARE:.0%} of the least that a pool attains without "
+        f"load ({kappas.without_load:.1%})"
+    )
+    for each in kappas.found:
+        print(kappa_line(each, kappas.target))
 
 
-def capacity_line(capacity: Capacity) -> str:
-    """Return what was found about one degree."""
-    attained = "nothing" if capacity.attainment is None else f"{capacity.attainment:.1%}"
-    if capacity.kappa is not None:
+def kappa_line(kappa: Kappa, target: float) -> str:
+    """Return what was found for one degree in one pool."""
+    pool, told = kappa.pool, f"CP{kappa.degree}, {kappa.workers} workers:"
+    attained = "nothing" if pool.attainment is None else f"{pool.attainment:.1%}"
+    if kappa.value is not None:
         return (
-            f"kappa {capacity.kappa:.3f} s of work/s: {attained} within target at {capacity.rate:.3g} req/s"
+            f"{told} kappa {kappa.value:.3f} s of work/s each: {attained} within target at "
+            f"{pool.rate:.3g} req/s"
         )
-    if (capacity.attainment or 0.0) < TARGET:
-        return f"has no kappa: {attained} within target even at a load of {LEAST_LOAD:.0%}"
-    return f"has no kappa: {attained} within target even at a load of {MOST_LOAD:.0%}; use more requests"
+    if (pool.attainment or 0.0) < target:
+        return f"{told} no kappa: {attained} within target even at a load of {LEAST_LOAD:.0%}"
+    return f"{told} no kappa: {attained} within target even at a load of {MOST_LOAD:.0%}; use more requests"
 
 
 def _from(tokens: int | None) -> str:

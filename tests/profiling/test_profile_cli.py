@@ -141,12 +141,18 @@ def test_kappa_goes_into_the_profile(
     made: type[Made], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Each degree's, from the simulator with the new fit, on few requests here."""
-    monkeypatch.setattr("vertumnus_profiling.capacity.SIMULATED_REQUESTS", 150)
+    monkeypatch.setattr("vertumnus_profiling.capacity.LEAST_REQUESTS", 150)
+    monkeypatch.setattr("vertumnus_profiling.capacity.MOST_REQUESTS", 150)
     assert main([word for word in QUICK if word != "--no-capacity"]) == 0
     profile = read_profile(profiles(tmp_path)[0])
-    assert profile.capacity is not None and set(profile.capacity) == {1, 2}
-    assert all(0.1 < kappa < 4 for kappa in profile.capacity.values())
-    assert "kappa simulated" in profile.provenance
+    capacity = profile.capacity
+    assert capacity is not None and set(capacity) == {1, 2}
+    for row in capacity.values():
+        assert isinstance(row, dict) and set(row) == {1, 2, 4}
+        assert all(0.1 < kappa < 4 for kappa in row.values())
+    assert (
+        profile.capacity_provenance is not None and "pools of 1, 2, 4 workers" in profile.capacity_provenance
+    )
     assert "within target at" in capsys.readouterr().out
 
 

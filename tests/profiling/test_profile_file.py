@@ -44,7 +44,8 @@ def measured(**changes: object) -> ModelProfile:
         },
         cpu=Coefficients(0.009, 1e-5, 1e-6, 9e-5, 1e-8),
         clocks={1: "wall", 2: "wall"},
-        capacity={1: 0.61, 2: 0.7},
+        capacity={1: {2: 0.5, 4: 0.61}, 2: 0.7},
+        capacity_provenance="simulated, pools of 2, 4 workers of one degree",
         errors=tuple(
             FormError(form="per_degree", degree=c, points=24, mean=0.03 * c, p50=0.02, p90=0.05 * c, p99=0.2)
             for c in (1, 2)
@@ -59,7 +60,7 @@ def test_a_profile_comes_back_from_its_file(tmp_path: Path) -> None:
     write_profile(path, measured())
     assert read_profile(path) == measured()
     lines = path.read_text().splitlines()
-    assert "model: tiny" in lines and "capacity: {1: 0.61, 2: 0.7}" in lines
+    assert "model: tiny" in lines and "  1: {2: 0.5, 4: 0.61}" in lines and "  2: 0.7" in lines
     assert max(map(len, lines)) <= 130
     assert "0.0123457," in to_yaml(
         structs.replace(measured(), published=Coefficients(0.0123456789, 0, 0, 0, 0))

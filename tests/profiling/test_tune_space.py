@@ -39,7 +39,10 @@ def test_a_space_follows_the_variant() -> None:
     static = ("policy=static", "policy.length_threshold=4096")
     (threshold,) = parameters_of("policy", (), a_config(*static, "scale=sixteenth"))
     assert (threshold.range.low, threshold.range.high, threshold.whole) == (64, 4096, True)
-    assert keys("controller", "controller=thresholds") == [each.key for each in SPACES["controller"]]
+    thresholds, what_if = (keys("controller", f"controller={name}") for name in ("thresholds", "what_if"))
+    assert "controller.upper" in thresholds and "controller.min_gain" not in thresholds
+    assert "controller.min_gain" in what_if and "controller.upper" not in what_if
+    assert set(thresholds) | set(what_if) == {each.key for each in SPACES["controller"]}
 
 
 def test_vary_narrows_a_range_or_adds_a_key() -> None:

@@ -85,6 +85,9 @@ class TreeReader:
         if len(structs) > 1:
             return self._tagged(structs, value, path)
         present = [kind for kind in kinds if kind is not type(None)]
+        mappings = [kind for kind in present if get_origin(kind) is dict]
+        if mappings and isinstance(value, Mapping):
+            return self.read(mappings[0], value, path)
         if len(present) == 1 and present[0] not in (int, float, bool, str):
             return self.read(present[0], value, path)
         return self._leaf(Union[tuple(kinds)], value, path)  # noqa: UP007  (built at run time)

@@ -15,6 +15,9 @@ PROFILE_SCHEMA = 1
 Form: TypeAlias = Literal["published", "log2", "per_degree"]
 """Eq. 2 as published, with ``g*log2(C)`` added, or with coefficients of each degree's own."""
 
+Kappa: TypeAlias = float | dict[int, float]
+"""One number, or by how many workers of all degrees share the load [s of work/s]."""
+
 
 class FormError(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """How far a form is off at one degree on points that it was not fitted to, as a share of the time."""
@@ -70,8 +73,10 @@ class ModelProfile(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
     """CPU time of one rank in a prefill: what ranks that share cores take from one another."""
     clocks: dict[int, Literal["wall", "cpu"]] | None = None
     """What was fitted: wall time, or the CPU time of a rank where ranks outnumber the cores."""
-    capacity: dict[int, float] | None = None
+    capacity: dict[int, Kappa] | None = None
     """kappa: the largest demand that a worker of the degree serves within target [s of work/s]."""
+    capacity_provenance: str | None = None
+    """How kappa was found: on what, in pools of how many workers, for which target."""
     errors: tuple[FormError, ...] = ()
     """Held-out errors of each form at each degree."""
 
@@ -113,8 +118,17 @@ class ModelProfile(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
         if self.published is not None and self.published.per_doubling_s != 0.0:
             yield f"published.per_doubling_s must be 0, got {self.published.per_doubling_s}"
         for degree, kappa in (self.capacity or {}).items():
-            if not 0.0 < kappa < float("inf"):
-                yield f"capacity.{degree} must be above 0, got {kappa}"
+            yield from _kappa_problems(degree, kappa)
+
+
+def _kappa_problems(degree: int, kappa: Kappa) -> Iterator[str]:
+    if isinstance(kappa, dict) and not kappa:
+        yield f"capacity.{degree} must have at least one number of workers, got none"
+    for workers, value in kappa.items() if isinstance(kappa, dict) else [(1, kappa)]:
+        if workers < 1:
+            yield f"capacity.{degree} must be for at least 1 worker, got {workers}"
+        if not 0.0 < value < float("inf"):
+            yield f"capacity.{degree} must be above 0, got {value}"
 
 
 def _is_date(text: str) -> bool:

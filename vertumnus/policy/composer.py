@@ -11,6 +11,7 @@ from vertumnus.domain.facts import AnyFact, ForecastFailed, ForecastFinished, Op
 from vertumnus.domain.move import Direction, Move
 from vertumnus.domain.orders import Answer, AnyOrder, CloseTransition, NoteWindow, SetTimer
 from vertumnus.domain.prefill_time import PrefillTimeModel
+from vertumnus.domain.profile import Kappa
 from vertumnus.domain.units import Nanoseconds, to_ns
 from vertumnus.policy.ledger import Ledger
 from vertumnus.policy.pool import PoolState
@@ -203,7 +204,7 @@ def compose(
     lattice: Lattice,
     prefill_time: PrefillTimeModel,
     config: ControllerConfig,
-    kappa: Mapping[int, float],
+    kappa: Mapping[int, Kappa],
     token_scale: float,
 ) -> Composer:
     """Return the composer that *config* asks for; *token_scale* scales its bound of long requests.
@@ -221,7 +222,7 @@ def _controller(
     config: ControllerConfig,
     lattice: Lattice,
     prefill_time: PrefillTimeModel,
-    kappa: Mapping[int, float],
+    kappa: Mapping[int, Kappa],
     token_scale: float,
 ) -> Controls | None:
     if isinstance(config, OffController | ManualController):

@@ -37,6 +37,7 @@ from vertumnus.domain.link import LinkConfig
 from vertumnus.domain.move import Direction, Move
 from vertumnus.domain.orders import AnyOrder, Cancel, CloseTransition, Prefill, Reject, SetTimer
 from vertumnus.domain.prefill_time import PrefillTimeModel
+from vertumnus.domain.profile import Kappa
 from vertumnus.domain.request import Request
 from vertumnus.domain.units import Blocks, JobId, Nanoseconds, RequestId, Tokens, to_ns
 from vertumnus.policy.candidates import WorkerState
@@ -91,7 +92,7 @@ class ControlPlane:
         link: LinkConfig,
         block_bytes: int,
         controller: ControllerConfig | None = None,
-        kappa: Mapping[int, float] | None = None,
+        kappa: Mapping[int, Kappa] | None = None,
         token_scale: float = 1.0,
         observer: Observer | None = None,
     ) -> None:

@@ -8,10 +8,11 @@ from vertumnus.config import RunConfig
 from vertumnus.domain.errors import ConfigError
 from vertumnus.records.request_record import RequestRecord
 from vertumnus.records.timeline import Timeline
+from vertumnus.run.forecasting import assumptions, forecasts
 from vertumnus.run.initial import settled
 from vertumnus.run.pool import build_pool
 from vertumnus.run.session import schedule_script
-from vertumnus.run.simulated import rare_collections, required_profile, simulated_requests, virtual_engine
+from vertumnus.run.simulated import required_profile, simulated_requests, virtual_engine
 from vertumnus.run.stream import Stream, load_stream
 from vertumnus.serving.loop import Loop
 from vertumnus.sim.config import SimConfig
@@ -21,7 +22,8 @@ def served(config: RunConfig, stream: Stream | None = None) -> list[RequestRecor
     """Run *config* in virtual time and return its requests, in order of arrival.
 
     They are those of a recorded run, whatever ``records`` and ``backend.clock`` say. *stream*, if given,
-    stands for the workload. Raises ConfigError as a run does.
+    stands for the workload. Callers with many runs put them under `rare_collections`. Raises ConfigError
+    as a run does.
     """
     backend = config.backend
     if not isinstance(backend, SimConfig):
@@ -40,6 +42,7 @@ def served(config: RunConfig, stream: Stream | None = None) -> list[RequestRecor
             handle(body)
 
     schedule_script(config.controller, engine)
-    with rare_collections():
-        Loop(engine, pool.fleet, pool.control, record).serve(iter(requests))
+    assumed = assumptions(config, profile, stream.block_tokens, ())
+    with forecasts(config, pool, engine, lambda: assumed) as forecast:
+        Loop(engine, pool.fleet, pool.control, record, forecast).serve(iter(requests))
     return sorted(timeline.records, key=lambda record: record.request_id)

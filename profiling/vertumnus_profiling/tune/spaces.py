@@ -35,6 +35,9 @@ SPACES: Mapping[str, tuple[Range, ...]] = {
         Range("controller.long_change", 0.02, 0.2, log=True),
         Range("controller.persistence", 1, 4),
         Range("controller.cooldown_windows", 0, 4),
+        Range("controller.min_gain", 0.0, 0.3),
+        Range("controller.load", 1.0, 1.6),
+        Range("controller.replay_requests", 100, 600, log=True),
     ),
     "policy": (
         Range("policy.beta", 1.0, 8.0, log=True),

@@ -13,6 +13,7 @@ import msgspec
 
 from vertumnus.config import RunConfig, to_run_config
 from vertumnus.domain.errors import VertumnusError
+from vertumnus.run.simulated import rare_collections
 from vertumnus.run.stream import Stream, load_stream
 from vertumnus.run.trial import served
 from vertumnus_profiling.tune.objectives import Requests
@@ -77,7 +78,9 @@ class Runners:
 def measured(tree: Mapping[str, Any]) -> Requests:
     """Simulate the config of *tree* and return its measured requests."""
     config = to_run_config(tree)
-    records = served(config, _stream(_Workload(config)))
+    stream = _stream(_Workload(config))
+    with rare_collections():
+        records = served(config, stream)
     return Requests.of(records, config.records.warmup_requests(len(records)))
 
 
