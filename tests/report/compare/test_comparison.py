@@ -124,6 +124,7 @@ def test_what_was_settled_when_a_run_started_may_differ(
 
 BAD = [
     (("nowhere",), "compare nowhere: neither a sweep nor a run in"),
+    (("nowhere",), "; the newest sweeps are: trial-"),
     (("--metric", "mean_tft"), "--metric mean_tft: no such metric; did you mean mean_ttft?"),
     (("--metric", "throughput", "--phase"), "--metric throughput: says nothing of a phase"),
     (("--baseline", "nobody"), "--baseline nobody: no such group; there are: policy=paper, policy=homo"),

@@ -8,7 +8,7 @@ import msgspec
 
 from vertumnus.domain.errors import ConfigError
 from vertumnus.records.run_dir import find_run
-from vertumnus.records.sweeps import SweepJob, SweepRecord, find_sweep
+from vertumnus.records.sweeps import SweepJob, SweepRecord, find_sweep, list_sweeps
 from vertumnus.report.store import query
 
 
@@ -75,7 +75,10 @@ def _run_id(runs_dir: Path, word: str) -> str:
     try:
         return find_run(runs_dir, word).run.run_id
     except ConfigError as error:
-        raise ConfigError(f"compare {word}: neither a sweep nor a run in {runs_dir}") from error
+        newest = ", ".join(list_sweeps(runs_dir)[-3:]) or "none"
+        raise ConfigError(
+            f"compare {word}: neither a sweep nor a run in {runs_dir}; the newest sweeps are: {newest}"
+        ) from error
 
 
 def _runs_of(record: SweepRecord, rows: Iterable[Mapping[str, Any]]) -> tuple[list[str], list[str]]:
