@@ -8,6 +8,7 @@ from vertumnus.commandline.exit_codes import OK
 from vertumnus.commandline.flags import Parser, run_parser
 from vertumnus.config import nearest
 from vertumnus.domain.errors import ConfigError
+from vertumnus.records.run_dir import may_name_run
 from vertumnus.report import commands
 from vertumnus.report.figures import FIGURES
 from vertumnus.report.reports import report_names
@@ -29,6 +30,10 @@ def report(words: Sequence[str]) -> int:
     if read.run is None and name not in report_names():
         if near := nearest(name, report_names()):
             raise ConfigError(f"report {name}: no such report; did you mean {near}?")
+        if not may_name_run(name):
+            raise ConfigError(
+                f"report {name}: neither a report ({', '.join(report_names())}) nor a part of a run id"
+            )
         name, run = "summary", name
     if read.figure is not None and _form(read) != "text":
         raise ConfigError(f"--figure: draws a file, --{_form(read)} would have no effect; leave one out")

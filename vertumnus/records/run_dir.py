@@ -139,6 +139,11 @@ def find_run(runs_dir: Path, wanted: str = "latest") -> Listing:
     raise ConfigError(f"run {wanted}: no such finished run in {runs_dir}; the newest are: {newest}{hint}")
 
 
+def may_name_run(word: str) -> bool:
+    """Return whether *word* could be a run's id, or its beginning or end: a ULID has no I, L, O or U."""
+    return word == "latest" or (len(word) <= 26 and word.isalnum() and not set(word.upper()) & set("ILOU"))
+
+
 def _listing(run: RunDir) -> Listing | None:
     start = run.start()
     if start is None:
