@@ -83,3 +83,11 @@ def _told(pool, inputs: list[Record]) -> list[Record]:
 def requests(lengths):
     """Requests of these shapes, one every 8 ms."""
     return shared_prefix_requests(lengths, gap_ns=8_000_000)
+
+
+def test_recent_arrivals_stay_behind() -> None:
+    """They are the original's; a copy is told what it is to meet."""
+    rig = MovingRig(1, [])
+    rig.run([(0, 4, 3)] * 6)
+    assert len(restore(take_snapshot(rig.fleet, rig.control, 0)).control.recent) == 0
+    assert len(rig.control.recent) == 6

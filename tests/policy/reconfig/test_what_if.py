@@ -104,6 +104,16 @@ def test_small_gains_add_up_and_losses_take_away() -> None:
     assert [the_note(verdict).persistence for verdict in told] == [1, 2, 0, 1, 2]
 
 
+def test_turning_back_takes_twice_as_much() -> None:
+    """After a split a merge needs more than 20 %; the next split, the way of the last move, 10 %."""
+    rig = Rig()
+    assert rig.window(1.0, 0.85, 1.2).move == SPLIT
+    rig.controller.note_transition()
+    assert rig.window(1.0, 0.85, 1.2).move == SPLIT
+    rig.controller.note_transition()
+    assert [rig.window(1.0, 1.2, mean).move for mean in (0.85, 0.96, 0.98)] == [None, None, MERGE]
+
+
 def test_demand_that_alternates_moves_nothing() -> None:
     """Windows that speak for a split and for a merge by turns, by as much: neither is ever made."""
     rig = Rig()
@@ -211,6 +221,7 @@ def test_the_past_reaches_as_far_as_it_takes_for_enough_requests() -> None:
         ({"replay_requests": 0}, "replay_requests must be at least 1, got 0"),
         ({"min_gain": -0.1}, r"min_gain must be in \[0, 1\), got -0.1"),
         ({"min_gain": 1.0}, "min_gain must be"),
+        ({"turn_factor": 0.5}, r"turn_factor must be in \[1, 100\], got 0.5"),
         ({"persistence": 0}, "persistence must be at least 1 window, got 0"),
         ({"cooldown_windows": -1}, "cooldown_windows must be at least 0, got -1"),
         ({"candidates": 0}, "candidates must be at least 1, got 0"),

@@ -121,6 +121,8 @@ class WhatIfController(Movable, frozen=True, kw_only=True, tag_field="name", tag
     min_gain: float = 0.1
     """A move is made when the shares of the mean TTFT that its kind would have saved, window by window,
     add up to more than this; what it would have cost takes away from the sum, which never is below 0."""
+    turn_factor: float = 2.0
+    """As many times ``min_gain`` for a move the other way than the last one: chance must not turn it."""
     persistence: int = 1
     """Windows in a row, at least, in which a kind of move would have saved something."""
     cooldown_windows: int = 0
@@ -149,6 +151,8 @@ class WhatIfController(Movable, frozen=True, kw_only=True, tag_field="name", tag
             yield f"horizon_s must be in [0, 3600], got {self.horizon_s}"
         if not 0.1 <= self.load <= 10.0:
             yield f"load must be in [0.1, 10], got {self.load}"
+        if not 1.0 <= self.turn_factor <= 100.0:
+            yield f"turn_factor must be in [1, 100], got {self.turn_factor}"
         if not 0.0 <= self.min_gain < 1.0:
             yield f"min_gain must be in [0, 1), got {self.min_gain}"
         for name in ("replay_requests", "candidates", "long_tokens"):

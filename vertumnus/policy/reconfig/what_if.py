@@ -44,6 +44,8 @@ class WhatIf:
         self._last_id = 0
         self._cooling = 0
         self._evidence = Evidence()
+        self._last: Direction | None = None
+        """The kind of the last move that it made."""
 
     @property
     def config(self) -> WhatIfController:
@@ -109,8 +111,11 @@ class WhatIf:
         self._evidence.add(best)
         leading = self._evidence.leading()
         shown = self._evidence.of(leading)
-        is_due = shown.gain > config.min_gain and shown.windows >= config.persistence
+        turns = leading is not None and self._last is not None and leading != self._last
+        needed = config.min_gain * (config.turn_factor if turns else 1.0)
+        is_due = shown.gain > needed and shown.windows >= config.persistence
         move = best[leading].move if leading is not None and is_due else None
+        self._last = self._last if move is None else move.kind
         return Verdict((self._note(question.report, describe(outcomes), question, move),), move)
 
     def _candidates(self, view: PoolView) -> list[Move]:
