@@ -73,7 +73,10 @@ def test_cpu_time_counts_every_rank() -> None:
 
 
 def test_points_are_those_that_fit_each_degree() -> None:
-    """P is cut to whole blocks of 16; a prompt of more blocks than a degree-1 worker has is degree 2's."""
+    """P is cut to whole blocks of 16; a prompt of more blocks than a degree-1 worker has is for the others.
+
+    Degree 4, which no worker has yet, is timed on all four ranks.
+    """
     too_long = (BLOCKS_PER_RANK + 1) * 16
     assert points_of(planned((10, 0), (10, 40), (too_long, 0))) == [
         Point(CpGroup(2, 1), 10, 0),
@@ -81,6 +84,7 @@ def test_points_are_those_that_fit_each_degree() -> None:
         Point(PAIR, 10, 0),
         Point(PAIR, 10, 32),
         Point(PAIR, too_long, 0),
+        *(Point(CpGroup(0, 4), *size) for size in ((10, 0), (10, 32), (too_long, 0))),
     ]
 
 
@@ -105,6 +109,6 @@ def test_slots_go_round_the_ranks() -> None:
 )
 def test_what_breaks_a_timing_is_told_in_words(told, says: str) -> None:
     """A rank that dies, or a step that fails, ends the calibration with a message for people."""
-    engine = SimpleNamespace(plan=a_plan(), submit=lambda job: None, next=lambda: told)
+    engine = SimpleNamespace(plan=a_plan(), first_epoch=0, submit=lambda job: None, next=lambda: told)
     with pytest.raises(VertumnusError, match=says):
         Bench(engine, 100).time_step(Point(LEFT, 40, 0))  # type: ignore[arg-type]

@@ -5,10 +5,9 @@ import signal
 import threading
 
 import pytest
-from msgspec.structs import replace
 
 from tests.support.greedy import differs_from_hf
-from tests.support.live_driver import BLOCK_TOKENS, LEFT, PAIR, RIGHT, Driver
+from tests.support.live_driver import BLOCK_TOKENS, LEFT, PAIR, RIGHT, Driver, a_cluster, a_plan, running
 from vertumnus.domain.cluster import CpGroup
 from vertumnus.domain.errors import ProtocolError
 from vertumnus.domain.facts import RequestCancelled, TimerFired
@@ -26,6 +25,7 @@ from vertumnus.domain.units import SECOND
 from vertumnus.live import calibrate as calibration
 from vertumnus.live.calibrate import calibrate
 from vertumnus.live.config import CalibrationConfig
+from vertumnus.live.rank_pool import CALIBRATION_EPOCH
 
 pytestmark = pytest.mark.live
 
@@ -208,23 +208,21 @@ def test_ctrl_c_is_the_coordinators_alone(shared: Driver) -> None:
     assert differs_from_hf(shared.generate(PAIR, request, 4), shared.prompts[request]) is None
 
 
-def test_calibration_measures_every_degree(shared: Driver, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A profile of this machine comes out, with positive times, and the engine is as it was.
-
-    Degree 4 of the lattice, at which nobody works, is predicted, and the profile says so.
-    """
+def test_calibration_measures_every_degree(nothing_left: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Degrees that no worker has yet are formed to be timed; then the run begins as it was planned."""
     monkeypatch.setattr(calibration, "ENOUGH_S", 0.0)
     points = CalibrationConfig(points=((16, 0), (200, 0), (100, 57)), repeats=1)
-    plan = shared.engine.plan
-    monkeypatch.setattr(shared.engine, "plan", replace(plan, live=replace(plan.live, calibration=points)))
-    prompts = shared.engine.prompts
-    found = calibrate(shared.engine)
+    plan = a_plan(a_cluster({1: 2}), calibration=points)
+    with running(plan, CALIBRATION_EPOCH) as driver:
+        prompts = driver.engine.prompts
+        found = calibrate(driver.engine)
+        assert driver.engine.prompts == prompts and driver.engine.next() is None
+        request = driver.prompt(20)
+        assert differs_from_hf(driver.generate(CpGroup(1, 1), request, 4), driver.prompts[request]) is None
     assert found.profile.degrees == (1, 2, 4)
-    assert "no worker had degree 4, predicted by log2 C" in found.profile.provenance
+    assert "no worker has degree 4, predicted by log2 C" in found.profile.provenance
     assert found.profile.kv_bytes_per_token == 2 * 2 * 2 * 32 * 4
     assert found.profile.decode_step_s > 0
     assert found.profile.prefill_time().predict(2, 200, 0) > 0
-    assert found.cpu_s(1, 200, 0) > 0
-    assert f"fit error {found.fit.mean_error:.1%}" in found.profile.provenance
-    assert shared.engine.prompts == prompts
-    assert shared.engine.next() is None
+    assert found.cpu_s(1, 200, 0) > 0 and found.cpu_s(2, 200, 0) > 0
+    assert f"fit error {found.fit.mean_error:.1%} mean" in found.profile.provenance

@@ -25,6 +25,7 @@ from vertumnus.domain.units import Epoch, JobId, Rank, RequestId, SlotId, Tokens
 from vertumnus.live.config import MODEL_PRESETS, LiveConfig
 from vertumnus.live.engine import LiveEngine
 from vertumnus.live.plan import LivePlan, make_plan
+from vertumnus.live.rank_pool import FIRST_EPOCH
 from vertumnus.workers.config import ClusterConfig, DecodeConfig
 
 MODEL = MODEL_PRESETS["nano"]
@@ -64,11 +65,11 @@ def a_plan(cluster: ClusterConfig | None = None, **live: object) -> LivePlan:
 class Driver:
     """Submits jobs, collects what the engine tells, and keeps the tokens of each request."""
 
-    def __init__(self, plan: LivePlan) -> None:
+    def __init__(self, plan: LivePlan, first_epoch: Epoch = FIRST_EPOCH) -> None:
         self.prompts: dict[RequestId, np.ndarray] = {}
         self.tokens: dict[RequestId, list[int]] = {}
         self.told: list[object] = []
-        self.engine = LiveEngine(plan, self.prompts.__getitem__, self._take_tokens)
+        self.engine = LiveEngine(plan, self.prompts.__getitem__, self._take_tokens, first_epoch)
         self._plan = plan
         self._last_job: JobId = 0
         self._used: dict[Rank, int] = {}
@@ -244,9 +245,9 @@ class Driver:
 
 
 @contextmanager
-def running(plan: LivePlan) -> Iterator[Driver]:
+def running(plan: LivePlan, first_epoch: Epoch = FIRST_EPOCH) -> Iterator[Driver]:
     """Yield a driver whose engine is up, its clock started; everything is stopped afterwards."""
-    driver = Driver(plan)
+    driver = Driver(plan, first_epoch)
     try:
         driver.engine.start()
         driver.engine.start_clock()

@@ -4,6 +4,7 @@ The KV of a cached prefix is whatever lies in its slots: a time does not depend 
 knows of it afterwards.
 """
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
@@ -12,6 +13,8 @@ from vertumnus.domain.cluster import CpGroup
 from vertumnus.domain.errors import ConfigError, ProtocolError, VertumnusError
 from vertumnus.domain.facts import DecodeRankLost, RankLost
 from vertumnus.domain.jobs import (
+    Adopted,
+    AdoptJob,
     DecodeDone,
     FirstToken,
     HandoffDone,
@@ -23,10 +26,9 @@ from vertumnus.domain.jobs import (
     StepWork,
 )
 from vertumnus.domain.request import blocks_for
-from vertumnus.domain.units import SECOND, JobId, RequestId, SlotId, Tokens
+from vertumnus.domain.units import SECOND, Epoch, JobId, RequestId, SlotId, Tokens
 from vertumnus.live.engine import LiveEngine
 from vertumnus.live.plan import LivePlan
-from vertumnus.live.rank_pool import FIRST_EPOCH
 
 DECODE_TOKENS = 16
 """Output of a timed sequence."""
@@ -62,12 +64,16 @@ class TailTiming(NamedTuple):
 
 
 class Bench:
-    """Runs one job at a time on an engine that has nothing else to do."""
+    """Runs one job at a time on an engine that has nothing else to do; forms the workers that it times."""
 
     def __init__(self, engine: LiveEngine, longest: Tokens) -> None:
         """Time prompts of up to *longest* tokens."""
         self._engine = engine
         self._last_job: JobId = 0
+        self._epoch = engine.first_epoch
+        self._formed = {
+            rank: (worker, self._epoch) for worker in engine.plan.workers for rank in worker.ranks
+        }
         self._ids = np.random.default_rng(0).integers(engine.plan.model.vocab_size, size=longest)
 
     def time_step(self, point: Point) -> StepTiming:
@@ -77,6 +83,17 @@ class Bench:
         assert measured is not None, "a step was just told"
         cpu_per_rank_s = measured.cpu_ns / point.worker.degree / SECOND
         return StepTiming(measured.compute_ns / SECOND, cpu_per_rank_s)
+
+    def form(self, workers: Iterable[CpGroup], epoch: Epoch) -> None:
+        """Have the ranks of *workers* adopt *epoch*. Raises VertumnusError when one does not."""
+        told = [AdoptJob(self._job(), rank, worker, epoch) for worker in workers for rank in worker.ranks]
+        for job in told:
+            self._engine.submit(job)
+        awaited = {job.job_id for job in told}
+        while awaited:
+            awaited.discard(self._next(Adopted).job_id)
+        self._formed.update({job.rank: (job.worker, epoch) for job in told})
+        self._epoch = epoch
 
     def time_tail(self, worker: CpGroup, input_tokens: Tokens) -> TailTiming:
         """Prefill a prompt, then time its hand-off and decoding. Raises VertumnusError on failure."""
@@ -93,12 +110,26 @@ class Bench:
         prompt = self._ids[: uncached + cached]
         self._engine.prompts = lambda request_id: prompt
         work = StepWork(_REQUEST, 0, len(prompt), cached, slots_of(self._engine.plan, worker, len(prompt)))
-        job = StepJob(self._job(), worker, FIRST_EPOCH, (work,))
+        job = StepJob(self._job(), worker, self._epoch_of(worker), (work,))
         self._engine.submit(job)
         self._await(job.job_id, StepDone)
         return job
 
+    def _epoch_of(self, worker: CpGroup) -> Epoch:
+        """Return the epoch of *worker*, which is formed if its ranks are something else."""
+        formed = {self._formed[rank] for rank in worker.ranks}
+        if len(formed) > 1 or {group for group, _ in formed} != {worker}:
+            self.form([worker], self._epoch + 1)
+        return self._formed[worker.first_rank][1]
+
     def _await(self, job_id: JobId, kind: type[Outcome]) -> Outcome:
+        told = self._next(kind)
+        if told.job_id != job_id:
+            raise ProtocolError(f"timing job {job_id}: got {told}")
+        return told
+
+    def _next(self, kind: type[Outcome]) -> Outcome:
+        """Return the next thing told, which must be of *kind*."""
         told = self._engine.next()
         match told:
             case RankLost() | DecodeRankLost():
@@ -106,9 +137,9 @@ class Bench:
                 raise VertumnusError(f"{pool} rank {told.rank} was lost while it was timed: {told.reason}")
             case JobError():
                 raise VertumnusError(f"a timed job failed: {told.reason}")
-            case Outcome() if isinstance(told, kind) and told.job_id == job_id:
+            case Outcome() if isinstance(told, kind):
                 return told
-        raise ProtocolError(f"timing job {job_id}: expected {kind.__name__}, got {told}")
+        raise ProtocolError(f"timing: expected {kind.__name__}, got {told}")
 
     def _job(self) -> JobId:
         self._last_job -= 1  # a run's jobs count up from 1
@@ -116,12 +147,13 @@ class Bench:
 
 
 def points_of(plan: LivePlan) -> list[Point]:
-    """Return what `backend.calibration.points` asks of one worker of each degree that is present.
+    """Return what `backend.calibration.points` asks of one worker of each degree that the ranks can form.
 
-    P is cut to whole blocks. Points that a worker cannot hold are left out; raises ConfigError when
-    none is left.
+    Where a degree is present it is a worker that is there. P is cut to whole blocks. Points that a worker
+    cannot hold are left out; raises ConfigError when none is left.
     """
-    workers = {worker.degree: worker for worker in reversed(plan.workers)}
+    workers = {group.degree: group for group in reversed(plan.lattice.groups())}
+    workers.update({worker.degree: worker for worker in reversed(plan.workers)})
     points = [
         Point(workers[degree], uncached, cached - cached % plan.block_tokens)
         for degree in sorted(workers)

@@ -1,7 +1,7 @@
 """A quick calibration on the running engine, before its clock starts: this machine's own profile.
 
-Every degree that is present is timed alone, one step at a time, so the times are queue-free even where
-ranks outnumber cores. The fastest time of each point counts, and rounds that others disturbed are
+Every degree that the ranks can form is timed alone, one step at a time, so the times are queue-free even
+where ranks outnumber cores. The fastest time of each point counts, and rounds that others disturbed are
 followed by more: a fit to disturbed times is junk.
 """
 
@@ -19,6 +19,7 @@ from vertumnus.live.fit import Fit, TimedPrefill, fit_prefill_time
 from vertumnus.live.hardware import hardware_of, shared_cores
 from vertumnus.live.machine import others_share, read_cpu, usable_cores
 from vertumnus.live.plan import LivePlan
+from vertumnus.live.rank_pool import FIRST_EPOCH
 from vertumnus.live.tail import fastest_tail, tail_through
 
 BUSY_SHARE = 0.15
@@ -54,23 +55,25 @@ class Round(NamedTuple):
 
 
 def calibrate(engine: LiveEngine) -> Calibration:
-    """Measure on *engine*, started and idle, its clock not yet in use; return what was found.
+    """Measure on *engine*, started in `CALIBRATION_EPOCH` and idle, its clock not yet in use.
 
+    Its ranks are the plan's workers in `FIRST_EPOCH` afterwards.
     Raises VertumnusError when a rank is lost or a step fails meanwhile, ConfigError when no point fits.
     """
     points = points_of(engine.plan)
     lookup, sink = engine.prompts, engine.on_tokens
     engine.on_tokens = lambda request_id, tokens: None
     try:
-        rounds = _measure(engine, points)
+        bench = Bench(engine, max(point.uncached + point.cached for point in points))
+        rounds = _measure(engine, bench, points)
+        bench.form(engine.plan.workers, FIRST_EPOCH)
     finally:
         engine.prompts, engine.on_tokens = lookup, sink
     return conclude(engine.plan, points, rounds)
 
 
-def _measure(engine: LiveEngine, points: Sequence[Point]) -> list[Round]:
+def _measure(engine: LiveEngine, bench: Bench, points: Sequence[Point]) -> list[Round]:
     """Return as many quiet rounds as configured and the disturbed ones between; fewer when slow."""
-    bench = Bench(engine, max(point.uncached + point.cached for point in points))
     started, rounds, quiet = time.monotonic(), [_round(engine, bench, points)], 0
     while quiet < engine.plan.live.calibration.repeats and time.monotonic() - started < ENOUGH_S:
         rounds.append(_round(engine, bench, points))
@@ -125,7 +128,7 @@ def _profile(
         model=plan.model.name,
         hardware=hardware_of(plan),
         provenance=provenance,
-        degrees=plan.lattice.degrees,  # one that no worker has yet is predicted by g*log2(C)
+        degrees=plan.lattice.degrees,  # one that no worker can have is predicted by g*log2(C)
         prefill=fit.coefficients,
         kv_bytes_per_token=plan.model.kv_bytes_per_token,
         dtype=plan.model.dtype,
@@ -137,9 +140,9 @@ def _profile(
 
 
 def _provenance(plan: LivePlan, fit: Fit, points: int, rounds: int, busy_share: float | None) -> str:
-    unmeasured = sorted(set(plan.lattice.degrees) - {worker.degree for worker in plan.workers})
+    unmeasured = sorted(set(plan.lattice.degrees) - {group.degree for group in plan.lattice.groups()})
     guessed = (
-        f"; no worker had degree {', '.join(map(str, unmeasured))}, predicted by log2 C" if unmeasured else ""
+        f"; no worker has degree {', '.join(map(str, unmeasured))}, predicted by log2 C" if unmeasured else ""
     )
     others = "" if busy_share is None else f"; others used {busy_share:.0%} of the cores in the quietest"
     return (

@@ -27,7 +27,7 @@ from vertumnus.domain.jobs import (
     StepWork,
     StopJob,
 )
-from vertumnus.domain.units import SECOND, JobId, Nanoseconds, Rank, RequestId, SlotId
+from vertumnus.domain.units import SECOND, Epoch, JobId, Nanoseconds, Rank, RequestId, SlotId
 from vertumnus.live.agenda import Agenda
 from vertumnus.live.control import Received
 from vertumnus.live.copies import CopyBook, CopyResult
@@ -69,19 +69,26 @@ _LONGEST_WAIT_NS = SECOND // 5
 class LiveEngine:
     """An `Engine` over rank processes. Use: start, start_clock, then serve; close in any case."""
 
-    def __init__(self, plan: LivePlan, prompts: PromptLookup, on_tokens: TokenSink) -> None:
-        """Prepare; nothing runs before `start`."""
+    def __init__(
+        self,
+        plan: LivePlan,
+        prompts: PromptLookup,
+        on_tokens: TokenSink,
+        first_epoch: Epoch = FIRST_EPOCH,
+    ) -> None:
+        """Prepare; nothing runs before `start`. Ranks begin as the plan's workers in *first_epoch*."""
         self.plan = plan
+        self.first_epoch = first_epoch
         self.prompts = prompts
         self.on_tokens = on_tokens
         self.before_wait: Callable[[], object] = _nothing
         """Called before each wait, at least every `_LONGEST_WAIT_NS`: what must not stay behind meanwhile."""
         self.last_step: StepResult | None = None
         """What the ranks measured in the step told last; calibration reads it."""
-        self._pool = RankPool(plan)
+        self._pool = RankPool(plan, first_epoch)
         self._agenda = Agenda()
         self._steps = StepBook()
-        self._geometry = Geometry(plan.lattice, plan.workers, FIRST_EPOCH)
+        self._geometry = Geometry(plan.lattice, plan.workers, first_epoch)
         by_transfer = plan.transport == "pairwise"
         self._handoffs = HandoffBook(plan.blocks_per_rank, by_transfer=by_transfer)
         self._copies = CopyBook(plan.lattice.gpus, plan.blocks_per_rank, by_transfer=by_transfer)

@@ -42,6 +42,10 @@ INCARNATION = 0
 """Of every rank: this version does not start lost ranks again."""
 
 FIRST_EPOCH: Epoch = 0
+"""Of a run."""
+
+CALIBRATION_EPOCH: Epoch = -(1 << 20)
+"""Where ranks begin that form workers of every degree to be timed, and `FIRST_EPOCH` after that."""
 
 _OWED: dict[type[ToRank], Debt] = {Step: "step", Adopt: "adopt"}
 _PAID: dict[type[FromRank], Debt] = {StepDone: "step", StepFailed: "step", Adopted: "adopt"}
@@ -72,9 +76,10 @@ Event: TypeAlias = Received | Lost
 class RankPool:
     """Every rank of a run, prefill and decode."""
 
-    def __init__(self, plan: LivePlan) -> None:
-        """Prepare; nothing runs before `start`."""
+    def __init__(self, plan: LivePlan, first_epoch: Epoch = FIRST_EPOCH) -> None:
+        """Prepare; nothing runs before `start`. Ranks begin as the plan's workers in *first_epoch*."""
         self._plan = plan
+        self._first_epoch = first_epoch
         self._run = secrets.token_hex(16)
         self._switchboard: Switchboard | None = None
         self._store: TCPStore | None = None
@@ -210,7 +215,7 @@ class RankPool:
     def _welcome(self, peer: Peer) -> Welcome:
         assert self._store is not None, "the store is up before anyone is greeted"
         worker = self._plan.worker_of(peer.rank) if peer.pool == "prefill" else None
-        return Welcome(self._plan, worker, FIRST_EPOCH, self._store.port, self._kv_fds)
+        return Welcome(self._plan, worker, self._first_epoch, self._store.port, self._kv_fds)
 
     def _who_is_missing(self, missing: set[Peer], registered: set[Peer]) -> str:
         lines = [

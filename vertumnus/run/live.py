@@ -16,6 +16,7 @@ from vertumnus.live.config import LiveConfig, ModelConfig
 from vertumnus.live.engine import LiveEngine
 from vertumnus.live.hardware import hardware_of
 from vertumnus.live.plan import make_plan
+from vertumnus.live.rank_pool import CALIBRATION_EPOCH, FIRST_EPOCH
 from vertumnus.run.asked import Asked
 from vertumnus.run.capacity import pool_rate
 from vertumnus.run.initial import settled
@@ -48,7 +49,8 @@ def run_live(config: RunConfig, backend: LiveConfig, asked: Asked, console: Cons
     if config.profile is not None:
         require_hardware(config.profile, hardware_of(plan))
         console.print(profile_line(config.profile), soft_wrap=True, markup=False)
-    engine = LiveEngine(plan, _no_prompt, _discard)
+    first_epoch = CALIBRATION_EPOCH if config.profile is None else FIRST_EPOCH
+    engine = LiveEngine(plan, _no_prompt, _discard, first_epoch)
     try:
         ranks = (
             f"{config.cluster.gpus} prefill and {config.cluster.decode.ranks} decode ranks on {plan.device}"
