@@ -28,8 +28,8 @@ GIVEN = {"conversation": ["workload.path=trace.jsonl"]}
 """What an experiment needs that only the user knows."""
 
 
-SIMULATED_ONLY = {"reconfigure": "sim"}
-"""Experiments that name a preset's pool, which no machine here can carry."""
+ONE_BACKEND = {"reconfigure": "sim", "reconfigure_live": "live"}
+"""Experiments whose pool is a preset's, which no machine here carries, or this machine's own."""
 
 
 @lru_cache
@@ -50,8 +50,8 @@ def tree_of(*words: str) -> dict[str, Any]:
 @pytest.mark.parametrize("experiment", [entry.name for entry in entries("experiment")])
 def test_every_experiment_composes_on_every_backend(experiment: str, backend: str) -> None:
     """It names itself, breaks no rule, and the backend is the one asked for, before or after."""
-    if SIMULATED_ONLY.get(experiment, backend) != backend:
-        pytest.skip(f"{experiment} is a {SIMULATED_ONLY[experiment]} experiment")
+    if ONE_BACKEND.get(experiment, backend) != backend:
+        pytest.skip(f"{experiment} is a {ONE_BACKEND[experiment]} experiment")
     given = GIVEN.get(experiment, [])
     config = config_of(f"+experiment={experiment}", f"backend={backend}", *given)
     assert config.name == experiment
@@ -105,6 +105,7 @@ SIMULATED = (
 )
 LIVE = (
     ("model=nano", "arrival=trace"),
+    ("cluster=two_ranks", "workload=swings", "controller=what_if_quick"),
     ("model=small", "arrival=rate", "slo=qwen3_30b_a3b"),
     ("model=med", "arrival=poisson", "scale=full"),
     ("cluster=four_ranks_cp2", "policy=homo"),
@@ -130,6 +131,7 @@ def test_every_option_is_chosen_in_some_test() -> None:
         "tool_agent",
         "conversation",
         "reconfigure",
+        "reconfigure_live",
         "brisk",
     }
     named = {word.partition("=")[2] for words in (*SIMULATED, *LIVE) for word in words}

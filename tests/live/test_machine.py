@@ -1,8 +1,18 @@
 """How busy others keep this machine: the arithmetic, and that the kernel's numbers can be read."""
 
 import os
+import subprocess
+import sys
 
-from vertumnus.live.machine import CpuReading, available_memory_bytes, others_share, read_cpu, usable_cores
+from vertumnus.live.machine import (
+    CpuReading,
+    CpuWatch,
+    _read_own,
+    available_memory_bytes,
+    others_share,
+    read_cpu,
+    usable_cores,
+)
 
 
 def test_share_of_others_is_what_is_left_of_all() -> None:
@@ -29,6 +39,22 @@ def test_this_process_is_part_of_the_machine() -> None:
     reading = read_cpu([os.getpid()])
     assert reading is not None
     assert 0.0 < reading.ours_s <= reading.all_s
+
+
+BUSY = "import time; ended = time.process_time() + 0.2\nwhile time.process_time() < ended: pass"
+
+
+def test_a_watch_counts_what_this_process_starts_as_its_own() -> None:
+    """CPU time of a child that has ended is ours, like that of one that lives."""
+    watch = CpuWatch()
+    assert watch.others_share() is None
+    before = _read_own()
+    subprocess.run([sys.executable, "-c", BUSY], check=True)
+    after = _read_own()
+    assert before is not None and after is not None
+    assert after.ours_s - before.ours_s > 0.2
+    watch.start()
+    assert (watch.others_share() or 0.0) >= 0.0
 
 
 def test_a_process_that_is_gone_gives_no_reading() -> None:

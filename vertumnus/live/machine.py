@@ -4,8 +4,10 @@ Times measured beside other work mean little, so a calibration looks at both bef
 """
 
 import os
+import resource
 import time
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -53,6 +55,44 @@ def others_share(before: CpuReading | None, after: CpuReading | None, cores: int
         return None
     others_s = (after.all_s - before.all_s) - (after.ours_s - before.ours_s)
     return max(0.0, others_s / (cores * (after.at_s - before.at_s)))
+
+
+class CpuWatch:
+    """How much of the machine others use while a run of this process goes."""
+
+    def __init__(self) -> None:
+        self._before: CpuReading | None = None
+
+    def start(self) -> None:
+        """Count from now on. The processes that this one has started are its own."""
+        self._before = _read_own()
+
+    def others_share(self) -> float | None:
+        """Return the share of the cores that others have used; None where the system does not tell."""
+        return others_share(self._before, _read_own(), usable_cores())
+
+
+def _read_own() -> CpuReading | None:
+    """Return a reading that counts this process and all that it has started, ended or not, as ours."""
+    reading = read_cpu(_family(os.getpid()))
+    if reading is None:
+        return None
+    ended = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return reading._replace(ours_s=reading.ours_s + ended.ru_utime + ended.ru_stime)
+
+
+def _family(pid: int) -> list[int]:
+    """Return *pid* and the processes below it."""
+    children: dict[int, list[int]] = {}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            with suppress(OSError):  # it has ended meanwhile
+                parent = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
+                children.setdefault(parent, []).append(int(entry.name))
+    family = [pid]
+    for member in family:  # it grows under way
+        family += children.get(member, [])
+    return family
 
 
 def _kernel_bytes_left() -> int | None:

@@ -306,6 +306,7 @@ _RUNS = (
     _field("wall_s", "DOUBLE"),
     _field("sim_s", "DOUBLE"),
     _field("sim_requests_per_s", "DOUBLE"),
+    _field("others_cpu_share", "DOUBLE"),
     _planned("planned_requests", "BIGINT", "requests"),
     _field("never_arrived", "BIGINT"),
     _planned("skipped_rows", "BIGINT", "skipped_rows"),

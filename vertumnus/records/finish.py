@@ -35,6 +35,7 @@ def finish_run(
     wall_s: float | None,
     candidates: Sequence[CandidateRow] = (),
     failure: str | None = None,
+    others_cpu_share: float | None = None,
 ) -> RunEnd:
     """Write the tables of *run* and then, as the last file, how it ended.
 
@@ -60,6 +61,7 @@ def finish_run(
         metrics=metrics,
         wall_s=wall_s,
         sim_ns=folds.now,
+        others_cpu_share=others_cpu_share,
     )
     write_table(run.table("requests"), "requests", _placed(records, header))
     write_table(run.table("decisions"), "decisions", candidates)

@@ -61,6 +61,7 @@ MEANINGS: Final = {
     "wall_s": "Wall time from the start of the clock to the last end.",
     "sim_s": "The run's clock at its last fact.",
     "sim_requests_per_s": "Requests simulated per second of wall time; NULL for executed runs.",
+    "others_cpu_share": "Share of the cores that other programs used meanwhile; NULL for simulated runs.",
     # runs: counts
     "planned_requests": "Requests that the run was given.",
     "never_arrived": "Those of them that had not arrived when it ended.",

@@ -62,7 +62,12 @@ class Recorder:
             self._listener(batch)
 
     def finish(
-        self, status: RunStatus, books: Books | None, wall_s: float, failure: str | None = None
+        self,
+        status: RunStatus,
+        books: Books | None,
+        wall_s: float,
+        failure: str | None = None,
+        others_cpu_share: float | None = None,
     ) -> RunEnd:
         """End the run: the log, the tables, and last of all how it ended.
 
@@ -79,6 +84,7 @@ class Recorder:
                 wall_s=wall_s,
                 candidates=self._candidates,
                 failure=failure,
+                others_cpu_share=others_cpu_share,
             )
         finally:
             self._log.close()

@@ -30,6 +30,8 @@ class RunRow(Struct, frozen=True, kw_only=True):
     """From the first arrival's scheduling to the last end; None when the run was killed."""
     sim_ns: Nanoseconds
     """The run's clock at its last fact."""
+    others_cpu_share: float | None = None
+    """Share of the machine's cores that other programs used meanwhile; None where nobody looked."""
 
     @property
     def sim_requests_per_s(self) -> float | None:

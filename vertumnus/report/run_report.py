@@ -75,6 +75,7 @@ def report_json(report: RunReport) -> dict[str, Any]:
         "wall_s",
         "sim_s",
         "sim_requests_per_s",
+        "others_cpu_share",
     )
     return {
         **{name: run[name] for name in same},

@@ -135,7 +135,9 @@ def _rates(run: dict[str, Any]) -> str:
             f"{_rate(run['sim_requests_per_s'], 'requests/s')}"
         )
     elif run["wall_s"] is not None:
-        lines.append(f"ran for {run['wall_s']:,.1f} s")
+        others = run["others_cpu_share"]
+        beside = "" if others is None else f"; other programs used {_share(others)} of the cores meanwhile"
+        lines.append(f"ran for {run['wall_s']:,.1f} s{beside}")
     return "\n".join(lines)
 
 

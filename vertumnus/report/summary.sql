@@ -9,6 +9,7 @@ SELECT run_id, name, execution, status, verdict, reasons,
        requests_per_s, input_tokens_per_s, served_requests_per_s, served_input_tokens_per_s, served_s,
        send_lag_p99_s,
        model, hardware, composition, policy, controller, workload, seed, offered_requests_per_s,
-       planned_requests, never_arrived, skipped_rows, wall_s, sim_s, sim_requests_per_s
+       planned_requests, never_arrived, skipped_rows, wall_s, sim_s, sim_requests_per_s,
+       others_cpu_share
 FROM runs
 WHERE run_id = $run_id

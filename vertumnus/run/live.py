@@ -15,6 +15,7 @@ from vertumnus.live.calibrate import calibrate
 from vertumnus.live.config import LiveConfig, ModelConfig
 from vertumnus.live.engine import LiveEngine
 from vertumnus.live.hardware import hardware_of
+from vertumnus.live.machine import CpuWatch
 from vertumnus.live.plan import make_plan
 from vertumnus.live.rank_pool import CALIBRATION_EPOCH, FIRST_EPOCH
 from vertumnus.run.asked import Asked
@@ -64,7 +65,13 @@ def run_live(config: RunConfig, backend: LiveConfig, asked: Asked, console: Cons
         engine.prompts = {prompt.request.request_id: prompt.tokens for prompt in prompts}.__getitem__
         requests = [prompt.request for prompt in prompts]
         session = Session(config, asked, measured.profile, stream, requests)
-        return serve_recorded(session, engine, console, engine.start_clock)
+        watch = CpuWatch()
+
+        def start_clock() -> None:
+            watch.start()
+            engine.start_clock()
+
+        return serve_recorded(session, engine, console, start_clock, watch.others_share)
     finally:
         engine.close()
 

@@ -60,11 +60,16 @@ class Recorded(NamedTuple):
 
 
 def serve_recorded(
-    session: Session, engine: Engine, console: Console, start_clock: Callable[[], None] | None = None
+    session: Session,
+    engine: Engine,
+    console: Console,
+    start_clock: Callable[[], None] | None = None,
+    others_share: Callable[[], float | None] | None = None,
 ) -> Recorded:
     """Serve the session's requests on *engine* and leave a whole run folder behind.
 
-    *start_clock* is called when nothing is left to do before the first request.
+    *start_clock* is called when nothing is left to do before the first request, *others_share* after the
+    last one: what others have used of this machine's cores since.
 
     An interrupt or an error ends the run early; what was recorded until then is kept, with the
     status "interrupted" or "failed". Raises ConfigError when the folder cannot be made, LogWriteError
@@ -88,7 +93,8 @@ def serve_recorded(
         raise failure
     wall_s = perf_counter() - opened.started
     with interrupts_held():
-        end = opened.recorder.finish(_status(failure), opened.pool.books(), wall_s, _line(failure))
+        others = None if others_share is None else others_share()
+        end = opened.recorder.finish(_status(failure), opened.pool.books(), wall_s, _line(failure), others)
     return Recorded(opened.run, end, failure)
 
 
