@@ -21,14 +21,19 @@ MOVE = "controller.script=[{at_s: 4, action: split, workers: [16x8]}]"
 @pytest.mark.parametrize(
     "words",
     [
-        ("controller=what_if", "controller.window_s=5", "controller.replay_requests=40"),
+        (
+            "controller=what_if",
+            "controller.window_s=4",
+            "controller.replay_requests=20",
+            "controller.replay_s=10",
+        ),
         ("controller=manual", MOVE),
         ("controller=thresholds", "controller.window_s=5", "initial=other_seed"),
     ],
 )
 def test_a_trial_is_the_run_without_its_records(tmp_path: Path, words: tuple[str, ...]) -> None:
     """Every request's TTFT, worker and hit, with forecasts, scripted moves and a chosen composition."""
-    short = ("+experiment=reconfigure", "workload.requests=250", f"runs_dir={tmp_path}", *words)
+    short = ("+experiment=reconfigure", "workload.requests=120", f"runs_dir={tmp_path}", *words)
     with hydra_configs():
         config = to_run_config(plain_tree(composed(short)))
     trial = served(config)
@@ -36,7 +41,7 @@ def test_a_trial_is_the_run_without_its_records(tmp_path: Path, words: tuple[str
     assert isinstance(config.backend, SimConfig)
     recorded = simulate(config, config.backend, Asked(), Console(file=StringIO()))
     rows = pq.read_table(recorded.run.table("requests")).to_pylist()
-    assert len(rows) == len(trial) == 250
+    assert len(rows) == len(trial) == 120
     assert [row["ttft_s"] for row in rows] == [
         None if each.ttft_ns is None else each.ttft_ns / 1e9 for each in trial
     ]
