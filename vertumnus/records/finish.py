@@ -4,9 +4,11 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from vertumnus.domain.errors import ConfigError
+from vertumnus.domain.units import Nanoseconds
 from vertumnus.records.decisions import CandidateRow
 from vertumnus.records.folds import RunFolds
 from vertumnus.records.log import LogHeader, is_locked, read_log
+from vertumnus.records.lower_bound import LowerBound
 from vertumnus.records.metrics import Metrics, summarise
 from vertumnus.records.provenance import RunStart
 from vertumnus.records.request_record import RequestRecord
@@ -23,6 +25,8 @@ class PlacedRecord(NamedTuple):
     measured: bool
     """Whether it arrived after the warm-up."""
     length_bucket: str
+    ttft_bound_ns: Nanoseconds | None
+    """What no placement can beat; see `LowerBound`."""
 
 
 def finish_run(
@@ -49,7 +53,8 @@ def finish_run(
         raise ConfigError(f"{run.started}: missing or damaged; the run cannot be named without it")
     folds.finish()
     records = folds.requests
-    metrics = summarise(records, header.records)
+    bound = LowerBound.of(header)
+    metrics = summarise(records, header.records, bound)
     failures = () if failure is None else (failure,)
     problems = (*_never_arrived(start, metrics), *_losses(folds), *folds.problems)
     verdict = judge(metrics, books, (*failures, *problems))
@@ -63,7 +68,7 @@ def finish_run(
         sim_ns=folds.now,
         others_cpu_share=others_cpu_share,
     )
-    write_table(run.table("requests"), "requests", _placed(records, header))
+    write_table(run.table("requests"), "requests", _placed(records, header, bound))
     write_table(run.table("decisions"), "decisions", candidates)
     write_table(run.table("workers"), "workers", folds.samples)
     write_table(run.table("windows"), "windows", folds.windows)
@@ -108,10 +113,10 @@ def salvage(run: RunDir) -> RunEnd:
     return finish_run(run, header, folds, status="interrupted", books=None, wall_s=None, failure=cut)
 
 
-def _placed(records: Sequence[RequestRecord], header: LogHeader) -> list[PlacedRecord]:
+def _placed(records: Sequence[RequestRecord], header: LogHeader, bound: LowerBound) -> list[PlacedRecord]:
     config = header.records
     warmup = config.warmup_requests(len(records))
     return [
-        PlacedRecord(record, place >= warmup, config.length_bucket(record.input_tokens))
+        PlacedRecord(record, place >= warmup, config.length_bucket(record.input_tokens), bound.ttft(record))
         for place, record in enumerate(records)
     ]

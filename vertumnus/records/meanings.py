@@ -84,6 +84,9 @@ MEANINGS: Final = {
     "ttft_all_p50_s": "Median when whatever did not finish is infinitely late; NULL where that is infinite.",
     "ttft_all_p90_s": "90th percentile of the same.",
     "ttft_all_p99_s": "99th percentile of the same.",
+    "ttft_bound_mean_s": "Mean of requests.ttft_bound_s, finished ones after the warm-up; NULL if one is.",
+    "ttft_bound_p90_s": "90th percentile of the same.",
+    "ttft_over_bound": "ttft_mean_s / ttft_bound_mean_s: what is left to gain.",
     "queue_mean_s": "Mean of requests.queue_s, finished requests after the warm-up.",
     "cache_wait_mean_s": "Mean of requests.cache_wait_s, likewise.",
     "prefill_mean_s": "Mean of requests.prefill_s, likewise.",
@@ -131,6 +134,7 @@ MEANINGS: Final = {
     "tpot_met": "Whether it finished within it; NULL without a target or with one output token.",
     "measured": "Whether it arrived after the warm-up.",
     "length_bucket": "Range of lengths, as the targets have them.",
+    "ttft_bound_s": "Least TTFT: alone, best degree, unlimited shared cache, as the profile predicts it.",
     # decisions
     "attempt": "Which attempt was placed, from 0.",
     "decisions.cached_tokens": "P at this worker as priced; NULL where it was left out.",

@@ -13,6 +13,7 @@ from msgspec import Struct
 
 from vertumnus.domain.units import SECOND, Nanoseconds, Tokens, to_seconds
 from vertumnus.records.config import Measurement
+from vertumnus.records.lower_bound import LowerBound
 from vertumnus.records.request_record import RequestRecord
 
 
@@ -45,6 +46,11 @@ class Metrics(Struct, frozen=True, kw_only=True):
     ttft_all_p50_s: float | None
     ttft_all_p90_s: float | None
     ttft_all_p99_s: float | None
+    ttft_bound_mean_s: float | None
+    """Mean lower bound of the finished measured requests; None where the content of one is unknown."""
+    ttft_bound_p90_s: float | None
+    ttft_over_bound: float | None
+    """ttft_mean_s as a multiple of ttft_bound_mean_s."""
     queue_mean_s: float | None
     cache_wait_mean_s: float | None
     prefill_mean_s: float | None
@@ -75,14 +81,21 @@ class Metrics(Struct, frozen=True, kw_only=True):
     buckets: tuple[Bucket, ...]
 
 
-def summarise(records: Sequence[RequestRecord], config: Measurement) -> Metrics:
-    """Return the numbers of a run from its *records*, which are in order of arrival."""
+def summarise(
+    records: Sequence[RequestRecord], config: Measurement, bound: LowerBound | None = None
+) -> Metrics:
+    """Return the numbers of a run from its *records*, which are in order of arrival.
+
+    Without *bound* nothing is told as a multiple of it.
+    """
     warmup = config.warmup_requests(len(records))
     measured = records[warmup:]
     finished = [record for record in measured if record.status == "finished"]
     prefilled = [record for record in records if record.cached_tokens is not None]
     ttfts = sorted(record.ttft_ns for record in finished if record.ttft_ns is not None)
     known = [r for r in measured if r.cached_tokens is not None and r.oracle_cached_tokens is not None]
+    bounds = _bounds(finished, bound)
+    bound_mean_s = _mean_s(bounds)
     lags = sorted(record.send_lag_ns for record in measured if record.send_lag_ns is not None)
     first = min((r.arrival_ns for r in measured), default=0)
     span = max((r.t_ns for r in measured), default=first) - first
@@ -104,6 +117,9 @@ def summarise(records: Sequence[RequestRecord], config: Measurement) -> Metrics:
         ttft_all_p50_s=percentile_s(ttfts, 50, of=len(measured)),
         ttft_all_p90_s=percentile_s(ttfts, 90, of=len(measured)),
         ttft_all_p99_s=percentile_s(ttfts, 99, of=len(measured)),
+        ttft_bound_mean_s=bound_mean_s,
+        ttft_bound_p90_s=percentile_s(bounds, 90),
+        ttft_over_bound=_multiple(_mean_s(ttfts), bound_mean_s),
         queue_mean_s=_mean_s(r.queue_ns for r in finished),
         cache_wait_mean_s=_mean_s(r.cache_wait_ns for r in finished),
         prefill_mean_s=_mean_s(r.prefill_ns for r in finished),
@@ -143,6 +159,17 @@ def percentile_s(ascending: Sequence[Nanoseconds], percent: int, of: int | None 
         return None
     between = (ascending[upper] - ascending[lower]) * hundredths / 100
     return (ascending[lower] + between) / SECOND
+
+
+def _bounds(records: Iterable[RequestRecord], bound: LowerBound | None) -> list[Nanoseconds]:
+    """Return the bounds of *records*, ascending; none when one of them is not known."""
+    bounds = [] if bound is None else [bound.ttft(record) for record in records]
+    known = sorted(least for least in bounds if least is not None)
+    return known if len(known) == len(bounds) else []
+
+
+def _multiple(of: float | None, unit: float | None) -> float | None:
+    return of / unit if of is not None and unit else None
 
 
 def _count(records: Iterable[RequestRecord], status: str) -> int:

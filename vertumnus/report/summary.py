@@ -56,20 +56,18 @@ def _counts(run: dict[str, Any]) -> str:
 def _ttft(run: dict[str, Any]) -> Table:
     success = [_s(run[f"ttft_{name}_s"]) for name in ("mean", "p50", "p90", "p99")]
     everyone = ["", *(_s(run[f"ttft_all_{name}_s"]) for name in ("p50", "p90", "p99"))]
-    return grid(
-        "TTFT (percentiles by linear interpolation)",
-        ("", "mean", "P50", "P90", "P99"),
-        [["finished", *success], ["all, others as infinite", *everyone]],
-    )
+    bound = [_s(run["ttft_bound_mean_s"]), "", _s(run["ttft_bound_p90_s"]), ""]
+    rows = [["finished", *success], ["all, others as infinite", *everyone], ["lower bound", *bound]]
+    return grid("TTFT (percentiles by linear interpolation)", ("", "mean", "P50", "P90", "P99"), rows)
 
 
 def _parts(report: RunReport) -> Table:
-    names = ("queue_s", "cache_wait_s", "prefill_s", "ext_s", "ttft_s")
+    names = ("queue_s", "cache_wait_s", "prefill_s", "ext_s", "ttft_s", "ttft_bound_s")
     rows = [
         [row["length_bucket"], f"{row['requests']:,}", *(_s(row[name]) for name in names)]
         for row in report.breakdown
     ]
-    headings = ("input tokens", "finished", "queue", "cache wait", "prefill", "ext", "TTFT")
+    headings = ("input tokens", "finished", "queue", "cache wait", "prefill", "ext", "TTFT", "lower bound")
     return grid("Mean TTFT = queue + cache wait + prefill + ext", headings, rows)
 
 

@@ -22,6 +22,7 @@ TERMS: Final = {
     "switch": "From the new epoch's sending to the opening of the new workers.",
     "hit rate": "Share of input tokens that were not computed; beside it that of an unlimited shared cache.",
     "throughput": "Finished requests over the time from the first measured arrival to the last first token.",
+    "lower bound": "TTFT alone, at the best degree, with an unlimited shared cache, as predicted.",
     "TPOT": "Mean time per output token after the first.",
     "VALID, INVALID": "Whether the numbers count; INVALID says why not.",
 }

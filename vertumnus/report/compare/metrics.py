@@ -13,7 +13,7 @@ class Metric(NamedTuple):
     name: str
     column: str
     """Of the runs table."""
-    unit: Literal["s", "share", "requests/s", "tokens/s"]
+    unit: Literal["s", "share", "requests/s", "tokens/s", "x"]
     lower_is_better: bool
     by_ratio: bool
     """Whether groups differ by a factor, as latencies do, and not by an amount."""
@@ -51,6 +51,10 @@ METRICS = {
         _percentile("p90", 0.9),
         _percentile("p99", 0.99),
         _attainment("attainment", "slo_attainment", "slo_met"),
+        Metric(
+            "over_bound", "ttft_over_bound", "x", True, True,
+            f"avg(ttft_s) {_DONE} / avg(ttft_bound_s) {_DONE}",
+        ),
         Metric("mean_tpot", "tpot_mean_s", "s", True, True, f"avg(tpot_s) {_DONE}"),
         _attainment("tpot_attainment", "tpot_attainment", "tpot_met"),
         Metric("queue", "queue_mean_s", "s", True, False, f"avg(queue_s) {_DONE}"),
@@ -66,7 +70,7 @@ METRICS = {
 }  # fmt: skip
 """By name."""
 
-SHOWN = ("mean_ttft", "p90_ttft", "attainment")
+SHOWN = ("mean_ttft", "over_bound", "p90_ttft", "attainment")
 """Where none is asked for."""
 
 

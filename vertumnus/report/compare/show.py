@@ -86,6 +86,8 @@ def value_text(value: float | None, metric: Metric) -> str:
         return NO_DATA
     if metric.unit == "share":
         return f"{100.0 * value:.1f} %"
+    if metric.unit == "x":
+        return f"{value:.2f}x"
     return f"{value:.3f} s" if metric.unit == "s" else cell(value)
 
 
