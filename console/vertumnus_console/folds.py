@@ -39,12 +39,12 @@ class Folds:
 
     def __init__(self, header: LogHeader) -> None:
         self.totals = Totals(header.block_tokens, live=header.backend == "live")
-        self.faults = FaultList()
         self.acts = Acts(_speed(header))
         self.residuals = Residuals(header.profile.prefill_time())
         self.tape: deque[Told] = deque(maxlen=TAPE)
         self.decisions: deque[Decision] = deque(maxlen=DECISIONS)
         self._clock = Clock()
+        self.faults = FaultList(self._clock)
         self.reconfigs = ReconfigList(self._clock)
         self.cache_ops = CacheOpList(self._clock)
         self.notes: deque[NoteWindow] = deque(maxlen=NOTES)

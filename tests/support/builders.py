@@ -7,6 +7,7 @@ from vertumnus.domain.profile import ModelProfile
 from vertumnus.domain.request import Request
 from vertumnus.policy.config import CacheConfig, PaperPolicy, PolicyConfig
 from vertumnus.policy.control_plane import ControlPlane
+from vertumnus.policy.correction import CorrectionConfig
 from vertumnus.policy.placement import Decision, Observer
 from vertumnus.policy.reconfig.config import ControllerConfig
 from vertumnus.records.request_record import Ending, RequestRecord
@@ -87,6 +88,7 @@ def a_control_plane(
     observe: Callable[[Decision], None] | None = None,
     controller: ControllerConfig | None = None,
     kappa: dict[int, float] | None = None,
+    correction: CorrectionConfig | None = None,
 ) -> ControlPlane:
     """A control plane of *cluster* over the profile's times."""
     cluster = cluster or a_cluster()
@@ -103,6 +105,7 @@ def a_control_plane(
         block_bytes=1024 * BLOCK_TOKENS,
         controller=controller,
         kappa=kappa,
+        correction=correction,
         observer=None if observe is None else Observer(observe),
     )
 

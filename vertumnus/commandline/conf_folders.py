@@ -12,6 +12,7 @@ GROUPS = (
     "policy",
     "controller",
     "initial",
+    "correction",
     "backend",
     "profile",
     "arrival",

@@ -8,6 +8,7 @@ from msgspec import Struct
 from vertumnus.domain.profile import ModelProfile
 from vertumnus.live.config import LiveConfig, ModelConfig
 from vertumnus.policy.config import CacheConfig, PolicyConfig
+from vertumnus.policy.correction import CorrectionConfig
 from vertumnus.policy.reconfig.config import ControllerConfig, ManualController
 from vertumnus.records.config import RecordsConfig
 from vertumnus.sim.config import SimConfig
@@ -45,6 +46,8 @@ class RunConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """How the prefix index ages its statistics."""
     records: RecordsConfig
     """What is measured and kept."""
+    correction: CorrectionConfig = CorrectionConfig()
+    """How observed prefill times correct the profile's predictions."""
     controller: ControllerConfig = ManualController()
     """Who changes the composition."""
     initial: InitialConfig = GivenComposition()

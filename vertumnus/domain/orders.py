@@ -139,6 +139,17 @@ class Forecast(Order, frozen=True, gc=False, array_like=True, tag=True):
     """An earlier forecast to make again, from its own moment, with the arrivals that have come since."""
 
 
+class NoteDrift(Order, frozen=True, gc=False, array_like=True, tag=True):
+    """Prefills of a degree take other times than the profile says, or no longer do; for log and console."""
+
+    degree: int
+    ratio: float
+    """Median of observed / predicted step times, without correction."""
+    samples: int
+    is_raised: bool
+    """Whether the median left the bounds of the alarm, or came back."""
+
+
 class Answer(Order, frozen=True, gc=False, array_like=True, tag=True):
     """What became of an operator's wish."""
 
@@ -165,6 +176,7 @@ AnyOrder: TypeAlias = (
     | CloseTransition
     | NoteWindow
     | Forecast
+    | NoteDrift
     | Answer
     | SetTimer
 )

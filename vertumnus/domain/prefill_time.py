@@ -87,6 +87,11 @@ class PrefillTimeModel:
         """The degrees that this model can predict, ascending."""
         return tuple(sorted(self._by_degree))
 
+    @property
+    def by_degree(self) -> Mapping[int, DegreeTime]:
+        """Eq. 2 at each degree that this model can predict."""
+        return self._by_degree
+
     def predict(self, degree: int, uncached: Tokens, cached: Tokens) -> Nanoseconds:
         """Return E_C(R, P) for one request alone in a step [ns] (Eq. 2)."""
         time = self._by_degree[degree]

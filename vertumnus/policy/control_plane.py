@@ -43,6 +43,7 @@ from vertumnus.domain.units import Blocks, JobId, Nanoseconds, RequestId, Tokens
 from vertumnus.policy.candidates import WorkerState
 from vertumnus.policy.composer import Books, compose
 from vertumnus.policy.config import CacheConfig, PolicyConfig
+from vertumnus.policy.correction import CorrectedPrefillTime, Correction, CorrectionConfig
 from vertumnus.policy.ledger import Ledger
 from vertumnus.policy.links import Links
 from vertumnus.policy.operators import Operators
@@ -94,8 +95,11 @@ class ControlPlane:
         controller: ControllerConfig | None = None,
         kappa: Mapping[int, Kappa] | None = None,
         token_scale: float = 1.0,
+        correction: CorrectionConfig | None = None,
         observer: Observer | None = None,
     ) -> None:
+        self._correction = Correction(correction or CorrectionConfig(enabled=False), prefill_time)
+        prefill_time = CorrectedPrefillTime(prefill_time, self._correction)
         self.pool = PoolState(composition, blocks_per_rank)
         self.ledger = Ledger(self.pool.groups)
         self.index = PrefixIndex(self.pool.groups)
@@ -143,6 +147,7 @@ class ControlPlane:
         tuning = Tuning()
         tuning.add("policy", self._placer)
         tuning.add("controller", self._composer.controller)
+        tuning.add("correction", self._correction)
         return Operators(self._composer, Holds(self.pool), tuning)
 
     def start(self) -> list[AnyOrder]:
@@ -303,6 +308,7 @@ class ControlPlane:
             if not placed.is_reuse_counted:  # once per request, however often it is placed
                 placed.is_reuse_counted = True
                 self.statistics.count_reuse(placed.request, degree, item.cached_tokens)
+        self._correction.begin(fact.step_id, degree, sizes)
         self._running[fact.step_id] = tuple(item.request_id for item in fact.items)
         self.ledger.start(fact.worker, sum(shares), fact.at)
         self._note_evicted(fact.evicted)
@@ -319,12 +325,13 @@ class ControlPlane:
             self.index.install(path, first_block, owners)
         for request_id in self._running.pop(fact.step_id):
             self.ledger.release(request_id)
-        return []
+        return self._correction.end(fact.step_id, fact.compute_ns)
 
     def _step_failed(self, fact: StepFailed) -> list[AnyOrder]:
         # the reservations go with RequestsReturned or RequestEnded
         self.ledger.stop(fact.worker)
         del self._running[fact.step_id]
+        self._correction.drop(fact.step_id)
         if not fact.ends_worker:
             return []
         self._take_out(self.pool.workers[fact.worker], f"a step failed: {fact.reason}")

@@ -10,6 +10,7 @@ from vertumnus.domain.errors import ConfigError
 
 SAFE: dict[str, tuple[str, ...]] = {
     "policy": ("beta", "gpu_time_weight", "length_threshold"),
+    "correction": ("enabled", "window", "min_samples", "lowest", "highest"),
     "controller": ("upper", "lower", "long_change", "cooldown_windows", "window_s", "load", "min_gain"),
 }
 """What can be changed between two decisions without touching what was decided: by part of the config."""

@@ -14,8 +14,9 @@ from vertumnus.domain.facts import (
     WorkerStalled,
 )
 from vertumnus.domain.move import Move
-from vertumnus.domain.orders import Answer, CloseTransition
+from vertumnus.domain.orders import Answer, CloseTransition, NoteDrift
 from vertumnus.domain.units import Nanoseconds
+from vertumnus.records.clock import Clock
 from vertumnus.records.timeline import Handlers
 
 
@@ -30,9 +31,10 @@ class Fault(Struct, frozen=True, gc=False):
 
 
 class FaultList:
-    """Losses; failed steps, hand-offs, copies and transitions; stalls; refused wishes; in order."""
+    """Losses; failed steps, hand-offs, copies, transitions; stalls; drifts; refused wishes; in order."""
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
         self.faults: list[Fault] = []
         self.handlers: Handlers = {
             RankLost: self._rank_lost,
@@ -45,6 +47,7 @@ class FaultList:
             TimerFired: self._timer_fired,
             CloseTransition: self._transition_closed,
             OperatorActed: self._operator_acted,
+            NoteDrift: self._drifted,
             Answer: self._answered,
         }
         self._ended_ns: Nanoseconds = 0
@@ -87,6 +90,11 @@ class FaultList:
             move = Move(order.kind, order.sources, order.targets)
             kind = f"transition_{order.outcome}"
             self.faults.append(Fault(self._ended_ns, kind, str(move), order.reason))
+
+    def _drifted(self, order: NoteDrift) -> None:
+        kind = "drift_raised" if order.is_raised else "drift_cleared"
+        what = f"prefills take {order.ratio:.2f} of the profile's time (median of {order.samples})"
+        self.faults.append(Fault(self._clock.now, kind, f"degree {order.degree}", what))
 
     def _operator_acted(self, fact: OperatorActed) -> None:
         self._wishes[fact.action_id] = fact

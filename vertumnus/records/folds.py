@@ -28,7 +28,7 @@ class RunFolds:
         self._timeline = Timeline(header.block_tokens, live=header.backend == "live")
         self._clock = Clock()
         self._load = WorkerLoad(header.composition.workers, header.records.worker_sample_ns, self._clock)
-        self._faults = FaultList()
+        self._faults = FaultList(self._clock)
         self._reconfigs = ReconfigList(self._clock)
         self._windows = WindowList(self._clock, self._load.composition)
         self._cache_ops = CacheOpList(self._clock)

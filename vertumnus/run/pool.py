@@ -57,6 +57,7 @@ def build_pool(
         controller=config.controller,
         kappa=profile.capacity,
         token_scale=config.workload.token_scale,
+        correction=config.correction,
         observer=observer,
     )
     return Pool(Fleet(cluster, block_tokens), control)

@@ -30,6 +30,7 @@ from vertumnus.domain.orders import (
     Cancel,
     CloseTransition,
     Drain,
+    NoteDrift,
     NoteWindow,
     Prefill,
     Reject,
@@ -85,6 +86,7 @@ class Fleet:
             Reopen: geometry.reopen,
             CloseTransition: geometry.close,
             NoteWindow: _told,
+            NoteDrift: _told,
             Answer: _told,
         }
         self._conclude: dict[type[AnyOutcome], Callable[[Any], object]] = {
@@ -175,5 +177,5 @@ class Fleet:
         return effects
 
 
-def _told(order: NoteWindow | Answer, now: Nanoseconds) -> None:
+def _told(order: NoteWindow | NoteDrift | Answer, now: Nanoseconds) -> None:
     """Such an order is the log's and the console's; no worker changes."""
