@@ -14,18 +14,31 @@ from tests.support.recorded import MERGED, WORKERS, a_copy, a_header, a_merge, a
 from vertumnus.domain.cluster import CpGroup, covers
 from vertumnus.domain.codec import FACT, INPUT, ORDER, Record
 from vertumnus.domain.facts import (
+    DeletionRefused,
+    Evicted,
     OperatorActed,
     RankLost,
+    ReplicasDeleted,
     RequestArrived,
     RequestsReturned,
     StepFinished,
     StepStarted,
+    TimerFired,
     TransferFailed,
     TransferFinished,
     TransferStarted,
     WorkerDrained,
 )
-from vertumnus.domain.orders import Answer, CloseTransition, Drain, Transfer
+from vertumnus.domain.orders import (
+    Answer,
+    CloseTransition,
+    DegreeHeat,
+    Drain,
+    HotBlock,
+    NoteScan,
+    Reclaim,
+    Transfer,
+)
 from vertumnus.domain.units import SECOND
 from vertumnus.records.config import Measurement
 from vertumnus.records.folds import RunFolds
@@ -241,3 +254,32 @@ def test_requests_after_a_split_wait_for_their_copies() -> None:
     longest = max(row.wait_ns or 0 for row in folds.cache_ops)
     assert waited and all(0 < (record.cache_wait_ns or 0) <= longest for record in waited)
     assert {row.blocks for row in folds.cache_ops} == {6}
+
+
+def test_a_reclamation_is_one_row() -> None:
+    """Two blocks gone, one refused with its reason; a second order refused altogether."""
+    told = [
+        Record(INPUT, TimerFired(4 * SECOND, "scan", 4 * SECOND)),
+        Record(ORDER, Reclaim(1, LEFT, (7, 8, 9), 4 * SECOND)),
+        Record(FACT, DeletionRefused(4 * SECOND, 1, LEFT, 9, "in use")),
+        Record(FACT, ReplicasDeleted(4 * SECOND, 1, LEFT, (Evicted(0, (7, 8)),))),
+        Record(ORDER, Reclaim(2, LEFT, (5,), 4 * SECOND)),
+        Record(FACT, DeletionRefused(4 * SECOND, 2, LEFT, 5, "descendants remain")),
+    ]
+    first, second = fold(told).cache_ops
+    assert (first.purpose, first.worker, first.t_ns, first.transfer_id) == ("reclaim", LEFT, 4 * SECOND, None)
+    assert (first.outcome, first.blocks, first.reason, first.wait_ns) == ("finished", 2, "in use", 0)
+    assert (second.outcome, second.blocks, second.reason) == ("failed", 0, "descendants remain")
+
+
+def test_a_scan_is_a_row_a_degree_and_its_hottest_blocks() -> None:
+    """Totals, choices and blocks as the note says, at the scan's time."""
+    heat = (DegreeHeat(1, 30, 12.5, 7), DegreeHeat(2, 40, 0.0, 8 * SECOND))
+    note = NoteScan(3, 55, heat, (HotBlock(2, 77, 4, 1, 9.5, SECOND),), 1, 2, 3, 4)
+    folds = fold([Record(INPUT, TimerFired(SECOND, "scan", SECOND)), Record(ORDER, note)])
+    assert [(row.t_ns, row.heat, row.note) for row in folds.trie_samples] == [
+        (SECOND, heat[0], note),
+        (SECOND, heat[1], note),
+    ]
+    (hot,) = folds.hot_prefixes
+    assert (hot.t_ns, hot.scan, hot.block.key) == (SECOND, 3, 77)

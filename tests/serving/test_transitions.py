@@ -22,7 +22,7 @@ from vertumnus.domain.facts import (
     WorkerFormed,
 )
 from vertumnus.domain.orders import Answer, CloseTransition, Reopen, Transfer
-from vertumnus.policy.config import PaperPolicy, VertumnusPolicy
+from vertumnus.policy.config import CacheConfig, PaperPolicy, VertumnusPolicy
 from vertumnus.policy.control_plane import ControlPlane
 from vertumnus.serving.loop import Loop
 from vertumnus.serving.replay import replay_facts, replay_inputs
@@ -45,6 +45,9 @@ policies = st.sampled_from([PaperPolicy(), VertumnusPolicy()])
 class MovingRig:
     """Eight ranks under degrees 1, 2, 4, an operator with wishes, an audit after every event."""
 
+    cache: CacheConfig | None = None
+    """How prefixes are managed; the default where it is None."""
+
     def __init__(self, seed: int, actions, composition=None, policy=None, **chaos: float) -> None:
         random = Random(seed)
         self.policy = policy
@@ -66,7 +69,7 @@ class MovingRig:
         self.loop = Loop(self.engine, self.fleet, self.control, self.record)
 
     def fresh(self) -> tuple[Fleet, ControlPlane]:
-        return Fleet(self.cluster, 16), a_control_plane(self.cluster, self.policy)
+        return Fleet(self.cluster, 16), a_control_plane(self.cluster, self.policy, self.cache)
 
     def ranks_now(self):
         for worker in self.fleet.workers.values():

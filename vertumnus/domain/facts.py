@@ -164,6 +164,23 @@ class TransferFailed(Fact, frozen=True, gc=False, array_like=True, tag=True):
     reason: str
 
 
+class ReplicasDeleted(Fact, frozen=True, gc=False, array_like=True, tag=True):
+    """Blocks of a Reclaim that are gone from their worker (sec. 7.2)."""
+
+    reclaim_id: int
+    worker: CpGroup
+    evicted: tuple[Evicted, ...]
+
+
+class DeletionRefused(Fact, frozen=True, gc=False, array_like=True, tag=True):
+    """A block of a Reclaim stays: it is in use, newer than the one judged, or not a leaf there."""
+
+    reclaim_id: int
+    worker: CpGroup
+    key: BlockKey
+    reason: str
+
+
 class HandoffFinished(Fact, frozen=True, gc=False, array_like=True, tag=True):
     """The decode rank holds the whole prompt's KV; the worker's blocks are unpinned."""
 
@@ -290,6 +307,8 @@ DerivedFact: TypeAlias = (
     | TransferStarted
     | TransferFinished
     | TransferFailed
+    | ReplicasDeleted
+    | DeletionRefused
     | HandoffFinished
     | HandoffFailed
     | FirstTokenEmitted

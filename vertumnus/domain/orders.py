@@ -1,12 +1,12 @@
 """What shall happen: the control plane's answers to facts, carried out by the fleet and the loop."""
 
-from typing import Literal, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 from msgspec import Struct
 
 from vertumnus.domain.cluster import CpGroup
 from vertumnus.domain.move import Move
-from vertumnus.domain.units import BlockKey, Epoch, Nanoseconds, Rank, RequestId, Tokens
+from vertumnus.domain.units import BlockKey, Blocks, Epoch, Nanoseconds, Rank, RequestId, Tokens
 
 TransferReason: TypeAlias = Literal["reconcile", "pull", "inter", "intra"]
 """Why blocks are copied: to make a prefix whole again after a split (sec. 6.2), for a request that is
@@ -49,6 +49,17 @@ class Transfer(Order, frozen=True, gc=False, array_like=True, tag=True):
     reason: TransferReason
     for_request: RequestId | None
     """The request that waits for it; None for a replica, which nobody waits for."""
+
+
+class Reclaim(Order, frozen=True, gc=False, array_like=True, tag=True):
+    """Delete a worker's copies of blocks that others hold, too (sec. 7.2)."""
+
+    reclaim_id: int
+    worker: CpGroup
+    keys: tuple[BlockKey, ...]
+    """Leaves first: a block is deleted only when none of its descendants is left at the worker."""
+    made_by_ns: Nanoseconds
+    """Copies made later are others than those that were judged, and stay [ns of the run's clock]."""
 
 
 class Cancel(Order, frozen=True, gc=False, array_like=True, tag=True):
@@ -150,6 +161,49 @@ class NoteDrift(Order, frozen=True, gc=False, array_like=True, tag=True):
     """Whether the median left the bounds of the alarm, or came back."""
 
 
+class DegreeHeat(NamedTuple):
+    """The trie at one degree, as of a scan."""
+
+    degree: int
+    copies: Blocks
+    """Block copies that the degree's workers hold together."""
+    access: float
+    """Sum of access[z, C] over all blocks."""
+    missed_ns: Nanoseconds
+    """Sum of missed[z, C] over all blocks."""
+
+
+class HotBlock(NamedTuple):
+    """A block among the most wanted of a degree."""
+
+    degree: int
+    key: BlockKey
+    depth: Blocks
+    """Blocks of the prefix that ends with it."""
+    replicas: int
+    """Workers of the degree that hold it."""
+    access: float
+    missed_ns: Nanoseconds
+
+
+class NoteScan(Order, frozen=True, gc=False, array_like=True, tag=True):
+    """What a scan saw of the trie and chose to do, for log, tables and console (sec. 7.2)."""
+
+    scan: int
+    """Scans before this one."""
+    blocks: Blocks
+    """Blocks that the trie knows, held or not."""
+    degrees: tuple[DegreeHeat, ...]
+    hottest: tuple[HotBlock, ...]
+    """Of each degree the most accessed and the most missed; only blocks with much demand."""
+    inter: int
+    """First replicas that were chosen, and so on for the next two."""
+    intra: int
+    reclaimed_blocks: Blocks
+    unfinished: int
+    """Replications that the scan before had chosen and that were not complete."""
+
+
 class Answer(Order, frozen=True, gc=False, array_like=True, tag=True):
     """What became of an operator's wish."""
 
@@ -168,6 +222,7 @@ class SetTimer(Order, frozen=True, gc=False, array_like=True, tag=True):
 AnyOrder: TypeAlias = (
     Prefill
     | Transfer
+    | Reclaim
     | Cancel
     | Reject
     | Drain
@@ -177,6 +232,7 @@ AnyOrder: TypeAlias = (
     | NoteWindow
     | Forecast
     | NoteDrift
+    | NoteScan
     | Answer
     | SetTimer
 )

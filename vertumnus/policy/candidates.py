@@ -30,6 +30,11 @@ class WorkerState(Struct, gc=False):
     held_by: str | None = None
     """The operator who drained it and has not reopened it."""
 
+    @property
+    def is_serving(self) -> bool:
+        """Whether requests may be placed here."""
+        return self.out_of_service is None and self.draining is None
+
 
 def eligible(
     workers: Collection[WorkerState], needed_blocks: Blocks

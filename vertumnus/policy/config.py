@@ -13,6 +13,7 @@ from vertumnus.policy.policies.simple import HomoPolicy, LeastLoadedPolicy, Roun
 from vertumnus.policy.policies.static import StaticPolicy
 from vertumnus.policy.policies.vertumnus import VertumnusPolicy
 from vertumnus.policy.policies.vllm_dp import VllmDpPolicy
+from vertumnus.policy.prefix.config import OFF, ManagerConfig
 
 __all__ = [
     "CacheConfig",
@@ -46,7 +47,7 @@ PolicyConfig: TypeAlias = (
 
 
 class CacheConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """How the prefix index keeps its demand statistics (sec. 7)."""
+    """How the prefix index keeps its demand statistics, and what the prefix manager does (sec. 7)."""
 
     scan_interval_s: float = 20.0
     """Time between two decays of the demand counters [s]."""
@@ -54,6 +55,8 @@ class CacheConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
     """Factor of access and missed at each scan, in (0, 1) (Algorithm 2)."""
     demand_floor: float = 0.01
     """A node that nobody holds is forgotten when its access count and its missed seconds are below this."""
+    manager: ManagerConfig = OFF
+    """What is replicated and reclaimed at a scan."""
 
     def __post_init__(self) -> None:
         if not 1e-3 <= self.scan_interval_s <= 1e6:

@@ -4,7 +4,7 @@
 the same facts give the same orders, so a log can be replayed against a fresh control plane.
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any, Literal
 
 from msgspec import Struct
@@ -14,7 +14,6 @@ from vertumnus.domain.errors import InvariantError
 from vertumnus.domain.facts import (
     AnyFact,
     EpochAdopted,
-    Evicted,
     ForecastFailed,
     ForecastFinished,
     OperatorActed,
@@ -27,9 +26,6 @@ from vertumnus.domain.facts import (
     StepFinished,
     StepStarted,
     TimerFired,
-    TransferFailed,
-    TransferFinished,
-    TransferStarted,
     WorkerDrained,
     WorkerFormed,
 )
@@ -45,21 +41,17 @@ from vertumnus.policy.composer import Books, compose
 from vertumnus.policy.config import CacheConfig, PolicyConfig
 from vertumnus.policy.correction import CorrectedPrefillTime, Correction, CorrectionConfig
 from vertumnus.policy.ledger import Ledger
-from vertumnus.policy.links import Links
 from vertumnus.policy.operators import Operators
 from vertumnus.policy.placement import Decision, Observer, Offer
 from vertumnus.policy.placer import Placer
 from vertumnus.policy.pool import PoolState
-from vertumnus.policy.prefix.index import Match, PrefixIndex
-from vertumnus.policy.prefix.pull import Puller
-from vertumnus.policy.prefix.reconcile import Reconciler
-from vertumnus.policy.prefix.transfers import Fetch, TransferBook
+from vertumnus.policy.prefix.index import Match
+from vertumnus.policy.prefixes import Prefixes
 from vertumnus.policy.recent import RecentArrivals
 from vertumnus.policy.reconfig.config import ControllerConfig, ManualController
 from vertumnus.policy.reconfig.holds import Holds
 from vertumnus.policy.reconfig.mode import Mode
 from vertumnus.policy.reconfig.transition import Transition
-from vertumnus.policy.statistics import PrefixStatistics
 from vertumnus.policy.tuning import Tuning
 from vertumnus.policy.waiting import Waiting
 
@@ -102,17 +94,22 @@ class ControlPlane:
         prefill_time = CorrectedPrefillTime(prefill_time, self._correction)
         self.pool = PoolState(composition, blocks_per_rank)
         self.ledger = Ledger(self.pool.groups)
-        self.index = PrefixIndex(self.pool.groups)
-        self.statistics = PrefixStatistics(cache, self.index, prefill_time, block_tokens)
-        self.transfers = TransferBook(self.pool, Links(link, block_bytes))
-        self._reconciler = Reconciler(self.index, self.transfers, prefill_time, block_tokens)
-        books = Books(self.pool, self.ledger, self.index, self.statistics, self._reconciler)
+        self.prefixes = Prefixes(
+            cache,
+            self.pool,
+            self.ledger,
+            prefill_time,
+            link,
+            block_tokens=block_tokens,
+            block_bytes=block_bytes,
+        )
+        self.index, self.statistics = self.prefixes.index, self.prefixes.statistics
+        books = Books(self.pool, self.ledger, self.index, self.statistics, self.prefixes.reconciler)
         self._composer = compose(
             books, lattice, prefill_time, controller or ManualController(), kappa or {}, token_scale
         )
-        self._puller = Puller(self.pool, self.index, self.transfers, prefill_time, block_tokens)
         self._placer = Placer(
-            policy, self.pool, self.ledger, prefill_time, block_tokens, self._puller, observer
+            policy, self.pool, self.ledger, prefill_time, block_tokens, self.prefixes.puller, observer
         )
         self.operators = self._take_operators()
         self._waiting = Waiting()
@@ -134,13 +131,11 @@ class ControlPlane:
             WorkerDrained: self._change_composition,
             EpochAdopted: self._change_composition,
             WorkerFormed: self._worker_formed,
-            TransferStarted: self._transfer_started,
-            TransferFinished: self._transfer_finished,
-            TransferFailed: self._transfer_ended,
             OperatorActed: self.operators.acted,
             ForecastFinished: self._composer.forecast_ended,
             ForecastFailed: self._composer.forecast_ended,
             TimerFired: self._timer_fired,
+            **self.prefixes.handlers,
         }
 
     def _take_operators(self) -> Operators:
@@ -187,8 +182,7 @@ class ControlPlane:
     def check(self) -> None:
         """Raise InvariantError unless all books are consistent and settle with the open requests."""
         self.ledger.check()
-        self.index.check()
-        self.transfers.check()
+        self.prefixes.check()
         if not self._open and self.ledger.total_ns != 0:
             raise InvariantError(f"no request is open and {self.ledger.total_ns} ns are reserved")
 
@@ -255,10 +249,7 @@ class ControlPlane:
             brings,
         )
         self._count_routed(placed, offer)
-        if offer.pull is not None:
-            fetch: Fetch | None = self._puller.begin(request, offer.pull, now)
-        else:
-            fetch = self._reconciler.fetch(request, offer.worker, held, match.known, now)
+        fetch = self.prefixes.fetch(request, offer, match, now)
         prefill = Prefill(
             request.request_id,
             placed.attempt,
@@ -288,7 +279,7 @@ class ControlPlane:
             controller.note_routed(offer.worker.degree, uncached, offer.cached_tokens, offer.service_ns)
 
     def _count_missed(self, request: Request, match: Match) -> None:
-        degree = self._placer.preferred_degree(request, match.held)
+        degree = self._placer.preferred_degree(request, self.prefixes.held_for_preference(match))
         held = max(match.held[state.place] for state in self.pool.at_degree(degree))
         if held < match.known:
             self.statistics.count_missed(request, match.known, held, degree)
@@ -311,7 +302,7 @@ class ControlPlane:
         self._correction.begin(fact.step_id, degree, sizes)
         self._running[fact.step_id] = tuple(item.request_id for item in fact.items)
         self.ledger.start(fact.worker, sum(shares), fact.at)
-        self._note_evicted(fact.evicted)
+        self.prefixes.made_room(fact.worker, fact.evicted)
         return []
 
     def _step_finished(self, fact: StepFinished) -> list[AnyOrder]:
@@ -337,25 +328,6 @@ class ControlPlane:
         self._take_out(self.pool.workers[fact.worker], f"a step failed: {fact.reason}")
         return self._change_composition(fact)
 
-    def _note_evicted(self, evicted: Iterable[Evicted]) -> None:
-        for rank, keys in evicted:
-            self.statistics.note_unheld(self.index.evict(rank, keys))
-
-    # ---- transfers ------------------------------------------------------------------------------
-
-    def _transfer_started(self, fact: TransferStarted) -> list[AnyOrder]:
-        self._note_evicted(fact.evicted)
-        return []
-
-    def _transfer_finished(self, fact: TransferFinished) -> list[AnyOrder]:
-        path = self.transfers.end(fact.transfer_id, fact.at).path
-        self.index.install(path[: fact.first_block + len(fact.owners)], fact.first_block, fact.owners)
-        return []
-
-    def _transfer_ended(self, fact: TransferFailed) -> list[AnyOrder]:
-        self.transfers.end(fact.transfer_id, fact.at)
-        return []
-
     # ---- losses, transitions, timers ------------------------------------------------------------
 
     def _rank_lost(self, fact: RankLost) -> list[AnyOrder]:
@@ -365,10 +337,10 @@ class ControlPlane:
     def _take_out(self, worker: WorkerState, reason: str) -> None:
         if worker.out_of_service is None:
             worker.out_of_service = reason
-            self.statistics.note_unheld(self.index.forget(worker.group.mask))
+            self.prefixes.lost(worker.group.mask)
 
     def _worker_formed(self, fact: WorkerFormed) -> list[AnyOrder]:
-        self._note_evicted(fact.evicted)
+        self.prefixes.evicted(fact.evicted)
         return self._change_composition(fact)
 
     def _change_composition(self, fact: AnyFact) -> list[AnyOrder]:
@@ -376,8 +348,7 @@ class ControlPlane:
 
     def _timer_fired(self, fact: TimerFired) -> list[AnyOrder]:
         if fact.name == SCAN:
-            self.statistics.scan()
-            return [SetTimer(SCAN, fact.due_ns + self._scan_interval)]
+            return [*self.prefixes.scan(fact.at), SetTimer(SCAN, fact.due_ns + self._scan_interval)]
         return self._and_who_waited(self._composer.timer_fired(fact), fact.at)
 
     def _and_who_waited(self, orders: list[AnyOrder], now: Nanoseconds) -> list[AnyOrder]:

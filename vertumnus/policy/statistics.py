@@ -16,7 +16,8 @@ class PrefixStatistics:
     def __init__(
         self, config: CacheConfig, index: PrefixIndex, prefill_time: PrefillTimeModel, block_tokens: Tokens
     ) -> None:
-        self.demand = Demand(config.decay)
+        bounds = config.manager
+        self.demand = Demand(config.decay, bounds.theta_intra, bounds.theta_inter_s * SECOND)
         self._index = index
         self._prefill_time = prefill_time
         self._block_tokens = block_tokens
@@ -26,8 +27,10 @@ class PrefixStatistics:
 
     def count_reuse(self, request: Request, degree: int, cached_tokens: Tokens) -> None:
         """Add 1 to access of every block of the reused path (lines 1-2)."""
-        for key in (request.block_keys or ())[: cached_tokens // self._block_tokens]:
+        reused = (request.block_keys or ())[: cached_tokens // self._block_tokens]
+        for key in reused:
             self.demand.add_access(key, degree)
+        self.demand.add_totals(degree, len(reused), 0)
 
     def count_missed(self, request: Request, known: Blocks, held_at_degree: Blocks, degree: int) -> None:
         """Add to missed what each matched block without a copy at the preferred *degree* would have saved.
@@ -38,12 +41,13 @@ class PrefixStatistics:
         length, block = request.input_tokens, self._block_tokens
         keys = request.block_keys or ()
         cached = reusable_tokens(length, block, held_at_degree)
-        before = self._prefill_time.predict(degree, length - cached, cached)
+        before = at_first = self._prefill_time.predict(degree, length - cached, cached)
         for depth in range(held_at_degree, known):
             cached = reusable_tokens(length, block, depth + 1)
             after = self._prefill_time.predict(degree, length - cached, cached)
             self.demand.add_missed(keys[depth], degree, before - after)
             before = after
+        self.demand.add_totals(degree, 0, at_first - before)
 
     def note_unheld(self, keys: Sequence[BlockKey]) -> None:
         """Take blocks that lost their last holder: drop them, or wait until their demand has faded."""
@@ -56,6 +60,7 @@ class PrefixStatistics:
     def scan(self) -> None:
         """Decay all demand, then drop the blocks that nobody holds and hardly anybody wants."""
         self.demand.decay()
+        self._index.scan += 1
         due = self._fading.pop(self.demand.scan, ())
         for key in sorted(due, key=self._depth, reverse=True):  # leaves before their parents
             self._drop_or_keep(key)

@@ -222,6 +222,33 @@ _FORECASTS = (
     *(column.within_optional("outcome") for column in _OUTCOME),
 )
 
+_TRIE_SAMPLES = (
+    _VERSION,
+    _field("scan", "INTEGER", "note.scan"),
+    _field("t_ns", "BIGINT"),
+    _field("cp_degree", "INTEGER", "heat.degree"),
+    _field("known_blocks", "BIGINT", "note.blocks"),
+    _field("copies", "BIGINT", "heat.copies"),
+    _field("access", "DOUBLE", "heat.access"),
+    _seconds("missed").within("heat"),
+    _field("inter_chosen", "INTEGER", "note.inter"),
+    _field("intra_chosen", "INTEGER", "note.intra"),
+    _field("reclaim_chosen", "INTEGER", "note.reclaimed_blocks"),
+    _field("unfinished", "INTEGER", "note.unfinished"),
+)
+
+_HOT_PREFIXES = (
+    _VERSION,
+    _field("scan", "INTEGER"),
+    _field("t_ns", "BIGINT"),
+    _field("cp_degree", "INTEGER", "block.degree"),
+    _field("block_key", "BIGINT", "block.key"),
+    _field("depth", "INTEGER", "block.depth"),
+    _field("replicas", "INTEGER", "block.replicas"),
+    _field("access", "DOUBLE", "block.access"),
+    _seconds("missed").within("block"),
+)
+
 _FAULTS = (
     _VERSION,
     _field("t_ns", "BIGINT"),
@@ -331,6 +358,8 @@ TABLES: Final[dict[str, tuple[Column, ...]]] = {
     "reconfigs": _RECONFIGS,
     "cache_ops": _CACHE_OPS,
     "forecasts": _FORECASTS,
+    "trie_samples": _TRIE_SAMPLES,
+    "hot_prefixes": _HOT_PREFIXES,
     "faults": _FAULTS,
 }
 """Every table of a run."""

@@ -75,6 +75,8 @@ def finish_run(
     write_table(run.table("reconfigs"), "reconfigs", folds.reconfigs)
     write_table(run.table("cache_ops"), "cache_ops", folds.cache_ops)
     write_table(run.table("forecasts"), "forecasts", folds.forecasts)
+    write_table(run.table("trie_samples"), "trie_samples", folds.trie_samples)
+    write_table(run.table("hot_prefixes"), "hot_prefixes", folds.hot_prefixes)
     write_table(run.table("faults"), "faults", folds.faults)
     write_table(run.table("runs"), "runs", [row])
     end = RunEnd(status=status, verdict=verdict.verdict, reasons=verdict.reasons)

@@ -15,6 +15,7 @@ from vertumnus.records.log import LogHeader
 from vertumnus.records.reconfigs import Reconfig, ReconfigList
 from vertumnus.records.request_record import RequestRecord
 from vertumnus.records.timeline import Handlers, Timeline
+from vertumnus.records.trie import HotPrefix, TrieSample, TrieSamples
 from vertumnus.records.windows import WindowList, WindowRow
 
 NOTHING: dict[type, tuple[Callable[[Any], None], ...]] = dict.fromkeys(get_args(AnyFact), ())
@@ -33,6 +34,7 @@ class RunFolds:
         self._windows = WindowList(self._clock, self._load.composition)
         self._cache_ops = CacheOpList(self._clock)
         self._forecasts = ForecastList(self._clock)
+        self._trie = TrieSamples(self._clock)
         self._problems: list[str] = []
         self._handlers = NOTHING | joined(
             self._timeline.handlers,
@@ -42,6 +44,7 @@ class RunFolds:
             self._windows.handlers,
             self._cache_ops.handlers,
             self._forecasts.handlers,
+            self._trie.handlers,
         )
 
     @property
@@ -71,8 +74,18 @@ class RunFolds:
 
     @property
     def cache_ops(self) -> list[CacheOp]:
-        """The copies that have ended, by id."""
-        return sorted(self._cache_ops.cache_ops, key=lambda copy: copy.transfer_id)
+        """The copies and reclamations that have ended, by the time of their order, then by id."""
+        return sorted(self._cache_ops.cache_ops, key=lambda row: (row.t_ns, row.transfer_id or 0))
+
+    @property
+    def trie_samples(self) -> list[TrieSample]:
+        """The scans so far, one row a degree."""
+        return self._trie.samples
+
+    @property
+    def hot_prefixes(self) -> list[HotPrefix]:
+        """The hottest blocks of the scans so far."""
+        return self._trie.hot
 
     @property
     def forecasts(self) -> list[ForecastRow]:

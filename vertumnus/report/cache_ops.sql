@@ -10,6 +10,6 @@ SELECT coalesce(purpose, 'all') AS purpose,
        avg(wait_s) AS wait_mean_s,
        max(wait_s) AS wait_max_s
 FROM cache_ops
-WHERE run_id = $run_id
+WHERE run_id = $run_id AND purpose <> 'reclaim'
 GROUP BY GROUPING SETS ((purpose), ())
 ORDER BY grouping(purpose), purpose

@@ -11,7 +11,7 @@ Rules
   any ownership is exact for prefill, so the memory of the worker is one pool.
 """
 
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
@@ -20,7 +20,7 @@ from msgspec import Struct
 from vertumnus.domain.cluster import CpGroup
 from vertumnus.domain.errors import InvariantError
 from vertumnus.domain.facts import Evicted
-from vertumnus.domain.units import BlockKey, Rank, SlotId
+from vertumnus.domain.units import BlockKey, Nanoseconds, Rank, SlotId
 from vertumnus.workers.free_slots import FreeSlots
 
 
@@ -28,14 +28,18 @@ class UseClock(Struct, gc=False):
     """Counts uses of blocks over all workers, so that the order of last use survives a split or merge."""
 
     ticks: int = 0
+    now_ns: Nanoseconds = 0
+    """When the event under way happens, as the fleet was told."""
 
 
 class ResidentBlock(Struct, gc=False):
     """One block in memory."""
 
     slot: SlotId
-    version: int
-    """Install count of the worker when this copy was made; a deletion names it."""
+    made_ns: Nanoseconds
+    """When this copy was made: its version, which a deletion names."""
+    parent: BlockKey | None
+    """The block before it in its prefix."""
     pins: int
     last_use: int = 0
     """Tick of the clock at the last use that is over."""
@@ -61,7 +65,6 @@ class BlockCache:
         self._idle: OrderedDict[BlockKey, None] = OrderedDict()
         self._free = [FreeSlots(rank, blocks_per_rank) for rank in group.ranks]
         self._free_count = self.capacity
-        self._installs = 0
 
     @property
     def used(self) -> int:
@@ -150,16 +153,17 @@ class BlockCache:
         A block that is resident already keeps its slot and is pinned once more. Returns the slots,
         block by block, that the path now uses from *first_block* on.
         """
-        placed = []
+        placed, now = [], self._clock.now_ns
+        parent = path[first_block - 1] if first_block else None
         for key, slot in zip(path[first_block:], slots, strict=False):
             block = self._resident.get(key)
             if block is None:
-                self._installs += 1
-                self._resident[key] = ResidentBlock(slot, self._installs, 1)
+                self._resident[key] = ResidentBlock(slot, now, parent, 1)
                 placed.append(slot)
             else:
                 self.pin((key,))
                 placed.append(block.slot)
+            parent = key
         return placed
 
     def release(self, slots: Iterable[SlotId]) -> None:
@@ -184,7 +188,6 @@ class BlockCache:
             for source in sources
             if rank in source._group.ranks
         ]
-        cache._installs = max(source._installs for source in sources)
         doubles: dict[Rank, list[BlockKey]] = {}
         for source in sources:
             for key, block in source._resident.items():
@@ -235,6 +238,32 @@ class BlockCache:
 
     def _place(self, rank: Rank) -> int:
         return rank - self._group.first_rank
+
+    def delete(self, key: BlockKey, made_by_ns: Nanoseconds, children: int) -> Rank | str:
+        """Delete an idle copy that has no *children* here and was made by *made_by_ns*; return its rank.
+
+        Returns the reason when it stays, and changes nothing then.
+        """
+        block = self._resident.get(key)
+        if block is None:
+            return "not held"
+        if block.pins:
+            return "in use"
+        if children:
+            return "descendants remain"
+        if block.made_ns > made_by_ns:
+            return "a newer copy"
+        del self._resident[key], self._idle[key]
+        self.release((block.slot,))
+        return self._rank(block.slot)
+
+    def children(self) -> Counter[BlockKey | None]:
+        """Return how many resident blocks come right after each block [blocks]."""
+        return Counter(block.parent for block in self._resident.values())
+
+    def parent(self, key: BlockKey) -> BlockKey | None:
+        """Return the block before a resident one in its prefix; None at a root."""
+        return self._resident[key].parent
 
     def _evict(self, blocks: int) -> tuple[Evicted, ...]:
         by_rank: dict[Rank, list[BlockKey]] = {}

@@ -31,8 +31,10 @@ from vertumnus.domain.orders import (
     CloseTransition,
     Drain,
     NoteDrift,
+    NoteScan,
     NoteWindow,
     Prefill,
+    Reclaim,
     Reject,
     Reopen,
     Transfer,
@@ -45,6 +47,7 @@ from vertumnus.workers.fleet_state import FleetState
 from vertumnus.workers.geometry import Geometry
 from vertumnus.workers.handoffs import Handoffs
 from vertumnus.workers.losses import Losses
+from vertumnus.workers.reclaims import Reclaims
 from vertumnus.workers.requests import Requests
 from vertumnus.workers.steps import Steps
 from vertumnus.workers.transfers import Transfers
@@ -81,12 +84,14 @@ class Fleet:
             Cancel: requests.cancel,
             Reject: requests.reject,
             Transfer: transfers.begin,
+            Reclaim: Reclaims(state).reclaim,
             Drain: geometry.drain,
             AdoptEpoch: geometry.adopt,
             Reopen: geometry.reopen,
             CloseTransition: geometry.close,
             NoteWindow: _told,
             NoteDrift: _told,
+            NoteScan: _told,
             Answer: _told,
         }
         self._conclude: dict[type[AnyOutcome], Callable[[Any], object]] = {
@@ -127,6 +132,7 @@ class Fleet:
 
     def note(self, fact: InputFact) -> Effects:
         """Take an input fact before the control plane answers it."""
+        self._state.clock.now_ns = fact.at
         take = self._note.get(type(fact))
         if take is not None:
             take(fact)
@@ -134,12 +140,15 @@ class Fleet:
 
     def carry_out(self, order: AnyOrder, now: Nanoseconds) -> Effects:
         """Carry out one order at *now*. A SetTimer or Forecast is the loop's, not the fleet's."""
+        """Carry out one order at *now*. A SetTimer is the loop's, not the fleet's."""
+        self._state.clock.now_ns = now
         self._carry_out[type(order)](order, now)
         return self._effects(now)
 
     def conclude(self, outcome: AnyOutcome) -> Effects:
         """Take what became of a job; a stale job id changes nothing."""
         self.jobs.conclude(outcome)
+        self._state.clock.now_ns = outcome.at
         self._conclude[type(outcome)](outcome)
         return self._effects(outcome.at)
 
@@ -178,4 +187,5 @@ class Fleet:
 
 
 def _told(order: NoteWindow | NoteDrift | Answer, now: Nanoseconds) -> None:
+def _told(order: NoteWindow | NoteScan | Answer, now: Nanoseconds) -> None:
     """Such an order is the log's and the console's; no worker changes."""

@@ -17,6 +17,7 @@ class FleetState:
         self.config = config
         self.block_tokens = block_tokens
         clock, per_rank = UseClock(), config.blocks_per_rank
+        self.clock = clock
         self.workers: dict[CpGroup, Worker] = {
             group: Worker(group, per_rank, block_tokens, BlockCache(group, per_rank, clock))
             for group in config.initial_composition().workers

@@ -5,6 +5,7 @@ node without demand has no counter.
 """
 
 from collections.abc import Iterator
+from math import inf
 
 from msgspec import Struct
 
@@ -24,8 +25,15 @@ class Counter(Struct, gc=False):
 class Demand:
     """access[z, C] and missed[z, C] for every block with recent demand."""
 
-    def __init__(self, decay: float) -> None:
+    def __init__(self, decay: float, busy_access: float = inf, busy_missed_ns: float = inf) -> None:
+        """Decay by *decay* a scan; a block is busy at a degree while it is above one of the other two."""
         self._powers = [1.0, decay]
+        self._busy_access = busy_access
+        self._busy_missed_ns = busy_missed_ns
+        self._totals: dict[int, Counter] = {}
+        self._accessed: dict[tuple[BlockKey, int], None] = {}
+        self._missed: dict[tuple[BlockKey, int], None] = {}
+        """(block, degree) that were above the bound when last counted, or looked for."""
         self.scan = 0
         """Decays so far."""
         self._counters: dict[BlockKey, dict[int, Counter]] = {}
@@ -51,11 +59,19 @@ class Demand:
 
     def add_access(self, key: BlockKey, degree: int) -> None:
         """Count one reuse of the block at *degree* (Algorithm 1, line 2)."""
-        self._touch(key, degree).access += 1.0
+        counter = self._touch(key, degree)
+        before = counter.access
+        counter.access = before + 1.0
+        if before <= self._busy_access < counter.access:
+            self._accessed[key, degree] = None
 
     def add_missed(self, key: BlockKey, degree: int, benefit_ns: Nanoseconds) -> None:
         """Add the benefit that the block would have had at *degree* (Algorithm 1, line 9)."""
-        self._touch(key, degree).missed_ns += benefit_ns
+        counter = self._touch(key, degree)
+        before = counter.missed_ns
+        counter.missed_ns = before + benefit_ns
+        if before <= self._busy_missed_ns < counter.missed_ns:
+            self._missed[key, degree] = None
 
     def access(self, key: BlockKey, degree: int) -> float:
         """Return access[z, C] now."""
@@ -66,6 +82,39 @@ class Demand:
         """Return missed[z, C] now [ns]."""
         counter = self._counters.get(key, {}).get(degree)
         return 0.0 if counter is None else counter.missed_ns * self._aged(counter)
+
+    def add_totals(self, degree: int, accesses: int, missed_ns: Nanoseconds) -> None:
+        """Add what a request has added to its blocks, all together, to the degree's totals."""
+        total = self._totals.get(degree)
+        if total is None:
+            total = self._totals[degree] = Counter(self.scan)
+        self._age(total)
+        total.access += accesses
+        total.missed_ns += missed_ns
+
+    def total_access(self, degree: int) -> float:
+        """Return access[z, C] summed over all blocks that were ever counted, now."""
+        total = self._totals.get(degree)
+        return 0.0 if total is None else total.access * self._aged(total)
+
+    def total_missed_ns(self, degree: int) -> float:
+        """Return missed[z, C] summed over all blocks that were ever counted, now [ns]."""
+        total = self._totals.get(degree)
+        return 0.0 if total is None else total.missed_ns * self._aged(total)
+
+    def busy_accessed(self) -> list[tuple[BlockKey, int, float]]:
+        """Return (block, degree, access) wherever access is above its bound now."""
+        found = [(key, degree, self.access(key, degree)) for key, degree in self._accessed]
+        busy = [item for item in found if item[2] > self._busy_access]
+        self._accessed = {(key, degree): None for key, degree, _ in busy}
+        return busy
+
+    def busy_missed(self) -> list[tuple[BlockKey, int, float]]:
+        """Return (block, degree, missed [ns]) wherever missed is above its bound now."""
+        found = [(key, degree, self.missed_ns(key, degree)) for key, degree in self._missed]
+        busy = [item for item in found if item[2] > self._busy_missed_ns]
+        self._missed = {(key, degree): None for key, degree, _ in busy}
+        return busy
 
     def decay(self) -> None:
         """Scale every counter by the decay factor (Algorithm 2, lines 12-14)."""
@@ -103,12 +152,16 @@ class Demand:
         counter = by_degree.get(degree)
         if counter is None:
             counter = by_degree[degree] = Counter(self.scan)
-        elif counter.scan != self.scan:
+        else:
+            self._age(counter)
+        return counter
+
+    def _age(self, counter: Counter) -> None:
+        if counter.scan != self.scan:
             factor = self._aged(counter)
             counter.access *= factor
             counter.missed_ns *= factor
             counter.scan = self.scan
-        return counter
 
     def _aged(self, counter: Counter) -> float:
         return self._power(self.scan - counter.scan)

@@ -5,6 +5,7 @@ bitmask, so a split or merge touches no node: a worker holds a node when one of 
 holds a prefix when it holds every node of its path. Nodes know parents by key only.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
@@ -25,6 +26,8 @@ class Node(Struct, gc=False):
     """The ranks that hold the block, as a bitmask."""
     children: int = 0
     """Nodes whose parent this is."""
+    made: int = 0
+    """The scan before which its last copy was made."""
 
 
 class Match(NamedTuple):
@@ -41,6 +44,8 @@ class PrefixIndex:
 
     def __init__(self, workers: Sequence[CpGroup]) -> None:
         self._nodes: dict[BlockKey, Node] = {}
+        self.scan = 0
+        """Scans so far, as `Node.made` counts them."""
         self.recompose(workers)
         self._is_original = True
 
@@ -119,7 +124,7 @@ class PrefixIndex:
 
     def install(self, path: Sequence[BlockKey], first_block: Blocks, owners: Iterable[Rank]) -> None:
         """Note that ``path[first_block:]`` is now held by *owners*, block by block."""
-        nodes = self._nodes
+        nodes, scan = self._nodes, self.scan
         parent = path[first_block - 1] if first_block else None
         depth = first_block
         for key, owner in zip(path[first_block:], owners, strict=True):
@@ -128,6 +133,7 @@ class PrefixIndex:
             if node is None:
                 node = self._add(key, parent, depth)
             node.owners |= 1 << owner
+            node.made = scan
             parent = key
 
     def evict(self, rank: Rank, keys: Iterable[BlockKey]) -> list[BlockKey]:
@@ -158,6 +164,38 @@ class PrefixIndex:
         del self._nodes[key]
         if node.parent is not None:
             self._nodes[node.parent].children -= 1
+
+    def path(self, key: BlockKey) -> tuple[BlockKey, ...]:
+        """Return the prefix that ends at a known block, root first."""
+        path, nodes = [key], self._nodes
+        while (parent := nodes[path[-1]].parent) is not None:
+            path.append(parent)
+        return tuple(reversed(path))
+
+    def holders(self, key: BlockKey) -> int:
+        """Return the workers that hold the block, as a bitmask of places; 0 for an unknown one."""
+        node = self._nodes.get(key)
+        return 0 if node is None else self._fold(node.owners)
+
+    def replicated(self) -> list[tuple[BlockKey, Node]]:
+        """Return the blocks that two or more ranks hold."""
+        return [item for item in self._nodes.items() if item[1].owners & (item[1].owners - 1)]
+
+    def ranks_with_children(self) -> dict[BlockKey | None, int]:
+        """Return the ranks that hold a child of each block, as a bitmask."""
+        ranks: dict[BlockKey | None, int] = {}
+        for node in self._nodes.values():
+            if node.owners:
+                ranks[node.parent] = ranks.get(node.parent, 0) | node.owners
+        return ranks
+
+    def copies(self) -> dict[int, Blocks]:
+        """Return the number of copies that the workers of each degree hold together [blocks]."""
+        alike = Counter(node.owners for node in self._nodes.values())
+        return {
+            degree: sum(count * (self._fold(owners) & places).bit_count() for owners, count in alike.items())
+            for degree, places in self._degree_mask.items()
+        }
 
     def keys_on(self, ranks: int) -> Iterator[BlockKey]:
         """Yield the blocks that one of *ranks* (a bitmask) holds."""

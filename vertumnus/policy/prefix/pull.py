@@ -78,7 +78,7 @@ class Puller:
         if best <= least:
             return None
         sources = [state for state in self._pool.workers.values() if held[state.place] >= best]
-        serving = [state.group for state in sources if state.draining is None]
+        serving = [state.group for state in sources if state.is_serving]
         if not serving:
             return None
         source = min(serving, key=self.transfers.links.out_free)

@@ -68,6 +68,10 @@ class TransferBook:
         )
         return order
 
+    def order_of(self, transfer_id: int) -> Transfer:
+        """Return the order of a transfer under way."""
+        return self._under_way[transfer_id]
+
     def bringing(self, destination: CpGroup, key: BlockKey) -> Transfer | None:
         """Return the transfer under way that brings the block to *destination*; None when there is none."""
         pending = self._pending.get(destination)

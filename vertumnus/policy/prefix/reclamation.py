@@ -1,0 +1,81 @@
+"""Which replicas are deleted at a scan: the least reused first, where memory is scarce (sec. 7.2).
+
+A replica goes only while another one is left anywhere, only from the leaves of what its worker holds, and
+not while it is young. The worker has the last word: it refuses what is in use or newer than what was judged.
+"""
+
+from collections.abc import Mapping, Sequence
+
+from vertumnus.domain.cluster import CpGroup
+from vertumnus.domain.orders import Reclaim
+from vertumnus.domain.units import BlockKey, Blocks, Nanoseconds
+from vertumnus.policy.candidates import WorkerState
+from vertumnus.policy.prefix.index import PrefixIndex
+from vertumnus.policy.prefix.scan import Candidate
+
+
+class Reclaimer:
+    """Chooses replicas to delete and numbers the orders."""
+
+    def __init__(self, index: PrefixIndex, operations: int) -> None:
+        self._index = index
+        self._operations = operations
+        self._last_id = 0
+
+    def orders(
+        self,
+        candidates: Sequence[Candidate],
+        workers: Sequence[WorkerState],
+        pressure: Mapping[CpGroup, Blocks],
+        now: Nanoseconds,
+    ) -> list[Reclaim]:
+        """Return one order for each worker that loses replicas.
+
+        *pressure* are the blocks that each of *workers* evicted since the last scan: where it is highest,
+        a slot is worth most.
+        """
+        if not candidates:
+            return []
+        with_children = self._index.ranks_with_children()
+        chosen: dict[CpGroup, list[BlockKey]] = {}
+        leaving: dict[BlockKey, int] = {}
+        left = self._operations
+        for candidate in sorted(candidates, key=_least_reused_first):
+            if not left:
+                break
+            worker = self._worker(candidate, workers, pressure, with_children, leaving)
+            if worker is not None:
+                left -= 1
+                chosen.setdefault(worker, []).append(candidate.key)
+                leaving[candidate.key] = leaving.get(candidate.key, 0) + 1
+        return [self._order(worker, keys, now) for worker, keys in chosen.items()]
+
+    def _worker(
+        self,
+        candidate: Candidate,
+        workers: Sequence[WorkerState],
+        pressure: Mapping[CpGroup, Blocks],
+        with_children: Mapping[BlockKey | None, int],
+        leaving: Mapping[BlockKey, int],
+    ) -> CpGroup | None:
+        """Return who loses the replica; None when every one is needed."""
+        holders = self._index.holders(candidate.key)
+        if holders.bit_count() - leaving.get(candidate.key, 0) < 2:
+            return None  # the last copy is left to ordinary eviction
+        needed = with_children.get(candidate.key, 0)
+        leaves = [
+            state.group
+            for state in workers
+            if state.group.degree == candidate.degree
+            and holders >> state.place & 1
+            and not needed & state.group.mask
+        ]
+        return max(leaves, key=lambda group: pressure.get(group, 0), default=None)
+
+    def _order(self, worker: CpGroup, keys: Sequence[BlockKey], now: Nanoseconds) -> Reclaim:
+        self._last_id += 1
+        return Reclaim(self._last_id, worker, tuple(keys), now)
+
+
+def _least_reused_first(candidate: Candidate) -> tuple[float, Blocks, BlockKey, int]:
+    return candidate.demand / candidate.replicas, -candidate.depth, candidate.key, candidate.degree
