@@ -186,6 +186,5 @@ class Fleet:
         return effects
 
 
-def _told(order: NoteWindow | NoteDrift | Answer, now: Nanoseconds) -> None:
-def _told(order: NoteWindow | NoteScan | Answer, now: Nanoseconds) -> None:
+def _told(order: NoteWindow | NoteDrift | NoteScan | Answer, now: Nanoseconds) -> None:
     """Such an order is the log's and the console's; no worker changes."""
