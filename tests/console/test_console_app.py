@@ -139,7 +139,7 @@ def test_every_screen_shows_what_it_is_for(recorded_run: RunDir, size: tuple[int
         "u": ("queues", None),
         "t": ("trie", None),
         "c": ("choices", None),
-        "e": ("events", "so far"),
+        "e": ("events", "copy"),
         "r": ("model", "CP4"),
         "l": ("log", "RequestEnded"),
         "o": ("overview", None),
