@@ -34,8 +34,10 @@ from vertumnus.domain.orders import (
     AdoptEpoch,
     Answer,
     CloseTransition,
+    DegreeHeat,
     Drain,
     Forecast,
+    NoteScan,
     NoteWindow,
     Order,
     Prefill,
@@ -190,6 +192,7 @@ def a_copy(at: Nanoseconds, transfer_id: int = 1) -> list[Record]:
     done = at + 3 * SECOND
     return [
         Record(INPUT, TimerFired(at, "scan", at)),
+        Record(ORDER, NoteScan(0, 5, (DegreeHeat(1, 4, 2.5, SECOND),), (), 0, 1, 0, 0)),
         Record(ORDER, order),
         Record(FACT, TransferStarted(at, transfer_id, WORKERS[1], ())),
         Record(FACT, TransferFinished(done, transfer_id, WORKERS[1], 1, (2, 2, 2), 2 * 2**20, 2 * SECOND)),

@@ -112,9 +112,10 @@ class Prefixes:
 
     def scan(self, now: Nanoseconds) -> list[AnyOrder]:
         """Return what follows from the counters as they are, and let them decay (Algorithm 2)."""
-        orders = self._manager.scan(now)
+        busy = self.statistics.demand.busy()
+        orders = self._manager.scan(busy, now)
         degrees = tuple(self._pool.serving.counts())
-        note = note_scan(self.index, self.statistics.demand, degrees, self._manager.chosen)
+        note = note_scan(self.index, self.statistics.demand, busy, degrees, self._manager.chosen)
         self.statistics.scan()
         return [note, *orders]
 

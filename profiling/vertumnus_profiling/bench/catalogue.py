@@ -10,6 +10,7 @@ from vertumnus_profiling.bench.matching import match
 from vertumnus_profiling.bench.measure import Benchmark, NotHere, Result, Settings, Skipped
 from vertumnus_profiling.bench.placement import placement
 from vertumnus_profiling.bench.records import fold, log
+from vertumnus_profiling.bench.scanning import scan
 from vertumnus_profiling.bench.simulator import simulator
 
 
@@ -29,6 +30,14 @@ def kv_movement(settings: Settings) -> Iterator[Result]:
     return live.kv_movement(settings)
 
 
+def kv_copy(settings: Settings) -> Iterator[Result]:
+    """Copying a prompt's blocks from a degree-2 worker to degree 1, against a plain copy of as many bytes."""
+    _need_live_engine()
+    from vertumnus_profiling.bench import live
+
+    return live.kv_copy(settings)
+
+
 def switch(settings: Settings) -> Iterator[Result]:
     """From the control record of a split or merge to its last acknowledgement, on four ranks."""
     _need_live_engine()
@@ -45,11 +54,13 @@ BENCHMARKS: Mapping[str, Benchmark] = {
         block_cache,
         ledger,
         index,
+        scan,
         log,
         fold,
         simulator,
         cp_speedup,
         kv_movement,
+        kv_copy,
         switch,
     )
 }

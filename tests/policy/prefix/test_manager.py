@@ -103,7 +103,7 @@ def test_every_part_has_its_own_switch(off: str) -> None:
     trie.index.install((70,), 0, (0,))
     trie.index.install((70,), 0, (4,))
     manager = trie.manager()
-    manager.scan(0)
+    manager.scan(trie.demand.busy(), 0)
     counts = dict(zip(("inter", "intra", "reclaim"), manager.chosen, strict=False))
     assert {part for part, count in counts.items() if count} == {"inter", "intra", "reclaim"} - {off}
 
@@ -114,7 +114,7 @@ def test_the_budget_is_bytes_over_a_scan_interval() -> None:
     trie.hold(WIDE)
     trie.access(BRANCH, 2, 6)
     manager = trie.manager()
-    orders = [order for order in manager.scan(0) if isinstance(order, Transfer)]
+    orders = [order for order in manager.scan(trie.demand.busy(), 0) if isinstance(order, Transfer)]
     assert manager.chosen.intra == 2 and [order.path for order in orders] == [(1,)]
 
 

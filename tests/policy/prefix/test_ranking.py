@@ -17,8 +17,8 @@ def chosen(
     trie: Trie, rank_by: str = "count", operations: int = 8, budget: int | None = None
 ) -> list[Replication]:
     """What a scan of *trie* would replicate."""
-    inter = inter_candidates(trie.index, trie.demand, (1, 2))
-    intra = intra_candidates(trie.index, trie.demand, (1, 2), trie.config.theta_intra)
+    inter = inter_candidates(trie.index, trie.demand.busy(), (1, 2))
+    intra = intra_candidates(trie.index, trie.demand.busy(), (1, 2), trie.config.theta_intra)
     ranking = Ranking(trie.index, destinations(trie), operations, budget)
     if rank_by == "count":
         return ranking.by_count(inter, intra)

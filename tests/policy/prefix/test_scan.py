@@ -5,10 +5,16 @@ from hypothesis import strategies as st
 
 from tests.support.tries import BRANCH, LEFT, OTHER, PAIR, RIGHT, WIDE, Trie
 from vertumnus.policy.prefix.config import ManagerConfig
-from vertumnus.policy.prefix.scan import inter_candidates, intra_candidates, reclaim_candidates
+from vertumnus.policy.prefix.scan import Candidate, inter_candidates, intra_candidates, reclaim_candidates
 
 DEGREES = (1, 2)
 WORKERS = (WIDE, PAIR, LEFT, RIGHT)
+
+
+def reclaimable(trie: Trie, theta_reclaim: float, grace_scans: int) -> list[Candidate]:
+    """Every candidate for reclamation."""
+    replicated = trie.index.replicated()
+    return reclaim_candidates(trie.index, trie.demand, replicated, theta_reclaim, grace_scans, 1_000)
 
 
 def test_a_degree_without_a_copy_that_missed_enough_wants_one() -> None:
@@ -17,7 +23,7 @@ def test_a_degree_without_a_copy_that_missed_enough_wants_one() -> None:
     trie.hold(WIDE)
     trie.miss((3,), 1, 200)
     trie.miss((2,), 1, 90)
-    (candidate,) = inter_candidates(trie.index, trie.demand, DEGREES)
+    (candidate,) = inter_candidates(trie.index, trie.demand.busy(), DEGREES)
     assert (candidate.key, candidate.degree, candidate.depth, candidate.replicas) == (3, 1, 3, 0)
     assert candidate.demand == 200e6
 
@@ -27,9 +33,9 @@ def test_nobody_wants_what_nobody_holds() -> None:
     trie = Trie()
     trie.hold(LEFT)
     trie.miss((4,), 2, 200)
-    assert inter_candidates(trie.index, trie.demand, DEGREES)
+    assert inter_candidates(trie.index, trie.demand.busy(), DEGREES)
     trie.index.evict(4, (4,))
-    assert not inter_candidates(trie.index, trie.demand, DEGREES)
+    assert not inter_candidates(trie.index, trie.demand.busy(), DEGREES)
 
 
 def test_replicas_that_are_asked_too_often_want_another() -> None:
@@ -40,7 +46,7 @@ def test_replicas_that_are_asked_too_often_want_another() -> None:
     trie.hold(RIGHT)
     trie.access((1, 2), 2, 5)
     trie.access((1,), 1, 4)
-    found = intra_candidates(trie.index, trie.demand, DEGREES, 2.0)
+    found = intra_candidates(trie.index, trie.demand.busy(), DEGREES, 2.0)
     assert [(c.key, c.degree, c.replicas, c.demand) for c in found] == [(1, 2, 1, 5.0), (2, 2, 1, 5.0)]
 
 
@@ -49,12 +55,12 @@ def test_the_last_copy_and_young_blocks_are_not_reclaimed() -> None:
     trie = Trie()
     trie.hold(WIDE)
     trie.hold(LEFT, OTHER)
-    assert reclaim_candidates(trie.index, trie.demand, DEGREES, 0.5, 2) == []
+    assert reclaimable(trie, 0.5, 2) == []
     trie.index.scan = 2
-    found = reclaim_candidates(trie.index, trie.demand, DEGREES, 0.5, 2)
+    found = reclaimable(trie, 0.5, 2)
     assert {(c.key, c.degree) for c in found} == {(1, 1), (1, 2), (2, 1), (2, 2)}
     trie.hold(RIGHT, OTHER[:1])
-    assert {c.key for c in reclaim_candidates(trie.index, trie.demand, DEGREES, 0.5, 2)} == {2}
+    assert {c.key for c in reclaimable(trie, 0.5, 2)} == {2}
 
 
 def test_a_replica_that_is_reused_stays() -> None:
@@ -64,7 +70,7 @@ def test_a_replica_that_is_reused_stays() -> None:
     trie.hold(LEFT)
     trie.access(BRANCH, 1, 1)
     trie.index.scan = 2
-    assert {c.degree for c in reclaim_candidates(trie.index, trie.demand, DEGREES, 0.5, 2)} == {2}
+    assert {c.degree for c in reclaimable(trie, 0.5, 2)} == {2}
 
 
 events = st.lists(
@@ -92,8 +98,7 @@ def test_the_lists_are_those_of_the_whole_scan(happened) -> None:
         elif kind == "decay":
             trie.demand.decay()
         else:
-            trie.demand.busy_accessed()
-            trie.demand.busy_missed()
+            trie.demand.busy()
     inter, intra, reclaim = set(), set(), set()
     for key in (1, 2, 3, 4, 8, 9):
         for degree in DEGREES:
@@ -107,6 +112,6 @@ def test_the_lists_are_those_of_the_whole_scan(happened) -> None:
             elif trie.demand.access(key, degree) < r * 0.7 and held.bit_count() > 1:
                 reclaim.add((key, degree))
     index, demand = trie.index, trie.demand
-    assert {(c.key, c.degree) for c in inter_candidates(index, demand, DEGREES)} == inter
-    assert {(c.key, c.degree) for c in intra_candidates(index, demand, DEGREES, 1.5)} == intra
-    assert {(c.key, c.degree) for c in reclaim_candidates(index, demand, DEGREES, 0.7, 0)} == reclaim
+    assert {(c.key, c.degree) for c in inter_candidates(index, demand.busy(), DEGREES)} == inter
+    assert {(c.key, c.degree) for c in intra_candidates(index, demand.busy(), DEGREES, 1.5)} == intra
+    assert {(c.key, c.degree) for c in reclaimable(trie, 0.7, 0)} == reclaim

@@ -6,6 +6,7 @@ node without demand has no counter.
 
 from collections.abc import Iterator
 from math import inf
+from typing import NamedTuple
 
 from msgspec import Struct
 
@@ -20,6 +21,15 @@ class Counter(Struct, gc=False):
     """Reuses by requests served at the degree."""
     missed_ns: float = 0.0
     """Predicted time lost by requests that preferred the degree and found no copy there [ns]."""
+
+
+class Busy(NamedTuple):
+    """Where demand is above a bound: (block, degree, demand)."""
+
+    accessed: list[tuple[BlockKey, int, float]]
+    """access[z, C] [reuses]."""
+    missed: list[tuple[BlockKey, int, float]]
+    """missed[z, C] [ns]."""
 
 
 class Demand:
@@ -102,18 +112,16 @@ class Demand:
         total = self._totals.get(degree)
         return 0.0 if total is None else total.missed_ns * self._aged(total)
 
-    def busy_accessed(self) -> list[tuple[BlockKey, int, float]]:
-        """Return (block, degree, access) wherever access is above its bound now."""
-        found = [(key, degree, self.access(key, degree)) for key, degree in self._accessed]
-        busy = [item for item in found if item[2] > self._busy_access]
-        self._accessed = {(key, degree): None for key, degree, _ in busy}
-        return busy
-
-    def busy_missed(self) -> list[tuple[BlockKey, int, float]]:
-        """Return (block, degree, missed [ns]) wherever missed is above its bound now."""
-        found = [(key, degree, self.missed_ns(key, degree)) for key, degree in self._missed]
-        busy = [item for item in found if item[2] > self._busy_missed_ns]
-        self._missed = {(key, degree): None for key, degree, _ in busy}
+    def busy(self) -> Busy:
+        """Return where access or missed is above its bound now."""
+        accessed = [(key, degree, self.access(key, degree)) for key, degree in self._accessed]
+        missed = [(key, degree, self.missed_ns(key, degree)) for key, degree in self._missed]
+        busy = Busy(
+            [item for item in accessed if item[2] > self._busy_access],
+            [item for item in missed if item[2] > self._busy_missed_ns],
+        )
+        self._accessed = {(key, degree): None for key, degree, _ in busy.accessed}
+        self._missed = {(key, degree): None for key, degree, _ in busy.missed}
         return busy
 
     def decay(self) -> None:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from vertumnus.domain.orders import DegreeHeat, HotBlock, NoteScan
 from vertumnus.domain.units import BlockKey
-from vertumnus.policy.prefix.demand import Demand
+from vertumnus.policy.prefix.demand import Busy, Demand
 from vertumnus.policy.prefix.index import PrefixIndex
 
 HOTTEST = 8
@@ -24,7 +24,9 @@ class Chosen(NamedTuple):
     """Replications of the scan before that were not complete."""
 
 
-def note_scan(index: PrefixIndex, demand: Demand, degrees: Sequence[int], chosen: Chosen) -> NoteScan:
+def note_scan(
+    index: PrefixIndex, demand: Demand, busy: Busy, degrees: Sequence[int], chosen: Chosen
+) -> NoteScan:
     """Return the note of a scan, its counters before they decay."""
     copies = index.copies()
     heat = tuple(
@@ -33,16 +35,16 @@ def note_scan(index: PrefixIndex, demand: Demand, degrees: Sequence[int], chosen
         )
         for degree in degrees
     )
-    hottest = tuple(_hot_block(index, demand, *block) for block in _hottest(demand, degrees))
+    hottest = tuple(_hot_block(index, demand, *block) for block in _hottest(busy, degrees))
     return NoteScan(demand.scan, len(index), heat, hottest, *chosen)
 
 
-def _hottest(demand: Demand, degrees: Sequence[int]) -> list[tuple[int, BlockKey]]:
+def _hottest(busy: Busy, degrees: Sequence[int]) -> list[tuple[int, BlockKey]]:
     """Return (degree, block) of the most accessed and the most missed of each degree, ascending."""
     found: dict[tuple[int, BlockKey], None] = {}
-    for busy in (demand.busy_accessed(), demand.busy_missed()):
+    for demands in busy:
         for degree in degrees:
-            here = (item for item in busy if item[1] == degree)
+            here = (item for item in demands if item[1] == degree)
             found |= {(degree, key): None for key, _, _ in nlargest(HOTTEST, here, key=itemgetter(2))}
     return sorted(found)
 

@@ -6,7 +6,7 @@ holds a prefix when it holds every node of its path. Nodes know parents by key o
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from msgspec import Struct
@@ -58,6 +58,7 @@ class PrefixIndex:
         }
         self._holders_of: dict[int, int] = {0: 0}
         self._degree_mask: dict[int, int] = {}
+        self._replicas_of: dict[int, tuple[tuple[int, int], ...]] = {}
         for place, worker in enumerate(self._workers):
             self._degree_mask[worker.degree] = self._degree_mask.get(worker.degree, 0) | 1 << place
 
@@ -179,23 +180,32 @@ class PrefixIndex:
 
     def replicated(self) -> list[tuple[BlockKey, Node]]:
         """Return the blocks that two or more ranks hold."""
-        return [item for item in self._nodes.items() if item[1].owners & (item[1].owners - 1)]
+        return [(key, node) for key, node in self._nodes.items() if (mask := node.owners) & (mask - 1)]
 
-    def ranks_with_children(self) -> dict[BlockKey | None, int]:
-        """Return the ranks that hold a child of each block, as a bitmask."""
+    def replicas(self, owners: int) -> tuple[tuple[int, int], ...]:
+        """Return (degree, workers of the degree that hold what *owners* hold) for each degree that does."""
+        replicas = self._replicas_of.get(owners)
+        if replicas is None:
+            holders = self._fold(owners)
+            counts = [(degree, (holders & mask).bit_count()) for degree, mask in self._degree_mask.items()]
+            replicas = self._replicas_of[owners] = tuple(item for item in counts if item[1])
+        return replicas
+
+    def ranks_with_children(self, keys: Container[BlockKey | None]) -> dict[BlockKey | None, int]:
+        """Return the ranks that hold a child of each of *keys* that has one, as a bitmask."""
         ranks: dict[BlockKey | None, int] = {}
         for node in self._nodes.values():
-            if node.owners:
+            if node.parent in keys and node.owners:
                 ranks[node.parent] = ranks.get(node.parent, 0) | node.owners
         return ranks
 
     def copies(self) -> dict[int, Blocks]:
         """Return the number of copies that the workers of each degree hold together [blocks]."""
-        alike = Counter(node.owners for node in self._nodes.values())
-        return {
-            degree: sum(count * (self._fold(owners) & places).bit_count() for owners, count in alike.items())
-            for degree, places in self._degree_mask.items()
-        }
+        copies = dict.fromkeys(self._degree_mask, 0)
+        for owners, count in Counter([node.owners for node in self._nodes.values()]).items():
+            for degree, replicas in self.replicas(owners):
+                copies[degree] += count * replicas
+        return copies
 
     def keys_on(self, ranks: int) -> Iterator[BlockKey]:
         """Yield the blocks that one of *ranks* (a bitmask) holds."""

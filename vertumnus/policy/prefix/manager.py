@@ -11,20 +11,25 @@ from vertumnus.domain.cluster import CpGroup
 from vertumnus.domain.facts import Evicted
 from vertumnus.domain.orders import AnyOrder, Reclaim, Transfer
 from vertumnus.domain.prefill_time import PrefillTimeModel
-from vertumnus.domain.units import Blocks, Nanoseconds, Tokens
+from vertumnus.domain.units import BlockKey, Blocks, Nanoseconds, Tokens
 from vertumnus.policy.candidates import WorkerState
 from vertumnus.policy.ledger import Ledger
 from vertumnus.policy.pool import PoolState
 from vertumnus.policy.prefix.config import ManagerConfig
-from vertumnus.policy.prefix.demand import Demand
+from vertumnus.policy.prefix.demand import Busy, Demand
 from vertumnus.policy.prefix.destinations import Destinations
 from vertumnus.policy.prefix.heat import Chosen
-from vertumnus.policy.prefix.index import PrefixIndex
+from vertumnus.policy.prefix.index import Node, PrefixIndex
 from vertumnus.policy.prefix.ranking import Ranking, Replication
 from vertumnus.policy.prefix.reclamation import Reclaimer
 from vertumnus.policy.prefix.replication import Replicator
 from vertumnus.policy.prefix.scan import inter_candidates, intra_candidates, reclaim_candidates
 from vertumnus.policy.prefix.transfers import TransferBook
+
+JUDGED = 2_500
+"""Replicated blocks that a scan looks at for reclamation; more take several scans (a scan stays short)."""
+RECLAIMABLE = 8
+"""Candidates for reclamation, per operation: some are an inner block, or a last copy, by their turn."""
 
 
 class PrefixManager:
@@ -61,6 +66,7 @@ class PrefixManager:
             blocks_per_copy=config.blocks_per_copy,
         )
         self._reclaimer = Reclaimer(index, config.operations_per_scan)
+        self._judged_until = 0
         self.chosen = Chosen()
         """What the last scan chose."""
         self._evicted: dict[CpGroup, Blocks] = {}
@@ -71,10 +77,10 @@ class PrefixManager:
         count = sum(len(keys) for _, keys in evicted)
         self._evicted[worker] = self._evicted.get(worker, 0) + count
 
-    def scan(self, now: Nanoseconds) -> list[AnyOrder]:
+    def scan(self, busy: Busy, now: Nanoseconds) -> list[AnyOrder]:
         """Return what follows from the counters as they are; the caller lets them decay then."""
         unfinished = len(self._replicator)
-        reclaims, replications = self._reclaim(now), self._replicate()
+        reclaims, replications = self._reclaim(now), self._replicate(busy)
         self._evicted.clear()
         reasons = Counter(replication.reason for replication in replications)
         reclaimed = sum(len(order.keys) for order in reclaims)
@@ -85,11 +91,11 @@ class PrefixManager:
         """Note that some transfer, its own or another's, has ended; return the copies that start now."""
         return self._replicator.ended(order, now, is_copied=is_copied)
 
-    def _replicate(self) -> list[Replication]:
-        config, index, demand = self._config, self._index, self._demand
+    def _replicate(self, busy: Busy) -> list[Replication]:
+        config, index = self._config, self._index
         degrees = self._degrees()
-        inter = inter_candidates(index, demand, degrees) if config.inter else []
-        intra = intra_candidates(index, demand, degrees, config.theta_intra) if config.intra else []
+        inter = inter_candidates(index, busy, degrees) if config.inter else []
+        intra = intra_candidates(index, busy, degrees, config.theta_intra) if config.intra else []
         destinations = Destinations(index, self._serving(), self._ledger.outstanding())
         ranking = Ranking(index, destinations, config.operations_per_scan, self._budget)
         if config.rank_by == "count":
@@ -100,10 +106,20 @@ class PrefixManager:
         config = self._config
         if not config.reclaim:
             return []
+        most = RECLAIMABLE * config.operations_per_scan
         candidates = reclaim_candidates(
-            self._index, self._demand, self._degrees(), config.theta_reclaim, config.grace_scans
+            self._index, self._demand, self._judged(), config.theta_reclaim, config.grace_scans, most
         )
         return self._reclaimer.orders(candidates, self._serving(), self._evicted, now)
+
+    def _judged(self) -> list[tuple[BlockKey, Node]]:
+        """Return the replicated blocks that this scan judges: all, or where they are many the next part."""
+        replicated = self._index.replicated()
+        if len(replicated) <= JUDGED:
+            return replicated
+        first = self._judged_until % len(replicated)
+        self._judged_until = first + JUDGED
+        return replicated[first : first + JUDGED]
 
     def _serving(self) -> list[WorkerState]:
         return [state for state in self._pool.workers.values() if state.is_serving]

@@ -7,6 +7,7 @@ ancestors along, each list gives at most a number of operations, and all copies 
 """
 
 from collections.abc import Iterable, Sequence
+from heapq import nsmallest
 from typing import NamedTuple
 
 from vertumnus.domain.cluster import CpGroup
@@ -33,7 +34,6 @@ class _Ranked(NamedTuple):
     rank: tuple[float, ...]
     """Lower is carried out first."""
     candidate: Candidate
-    path: tuple[BlockKey, ...]
 
 
 class Ranking:
@@ -57,25 +57,26 @@ class Ranking:
     ) -> list[Replication]:
         """Return the choice by predicted seconds saved per byte."""
         return self._choose(
-            _Ranked((-seconds_saved(c, prefill_time, block_tokens), c.depth), c, self._index.path(c.key))
-            for c in candidates
+            _Ranked((-seconds_saved(c, prefill_time, block_tokens), c.depth), c) for c in candidates
         )
 
     def _published(self, candidates: Sequence[Candidate]) -> list[_Ranked]:
         ranked = []
-        for candidate in sorted(candidates, key=_by_demand)[: LOOKED_AT * self._operations]:
-            path = self._index.path(candidate.key)
-            destination = self._destinations.best(path, candidate.degree)
+        for candidate in nsmallest(LOOKED_AT * self._operations, candidates, key=_by_demand):
+            destination = self._destinations.best(self._index.path(candidate.key), candidate.degree)
             if destination is not None:
-                ranked.append(_Ranked(_rank(candidate, destination.missing), candidate, path))
+                ranked.append(_Ranked(_rank(candidate, destination.missing), candidate))
         return ranked
 
     def _choose(self, ranked: Iterable[_Ranked]) -> list[Replication]:
         chosen: list[Replication] = []
         left: dict[TransferReason, int] = {"inter": self._operations, "intra": self._operations}
-        for _, candidate, path in sorted(ranked):
+        for _, candidate in sorted(ranked):
             reason: TransferReason = "intra" if candidate.replicas else "inter"
-            destination = self._destinations.best(path, candidate.degree) if left[reason] else None
+            if not left[reason]:
+                continue
+            path = self._index.path(candidate.key)
+            destination = self._destinations.best(path, candidate.degree)
             if destination is not None and self._affords(destination.missing):
                 left[reason] -= 1
                 self._destinations.add(path, destination.worker)

@@ -29,18 +29,18 @@ class Reclaimer:
         pressure: Mapping[CpGroup, Blocks],
         now: Nanoseconds,
     ) -> list[Reclaim]:
-        """Return one order for each worker that loses replicas.
+        """Return one order for each worker that loses replicas; *candidates* come least reused first.
 
         *pressure* are the blocks that each of *workers* evicted since the last scan: where it is highest,
         a slot is worth most.
         """
         if not candidates:
             return []
-        with_children = self._index.ranks_with_children()
+        with_children = self._index.ranks_with_children({candidate.key for candidate in candidates})
         chosen: dict[CpGroup, list[BlockKey]] = {}
         leaving: dict[BlockKey, int] = {}
         left = self._operations
-        for candidate in sorted(candidates, key=_least_reused_first):
+        for candidate in candidates:
             if not left:
                 break
             worker = self._worker(candidate, workers, pressure, with_children, leaving)
@@ -75,7 +75,3 @@ class Reclaimer:
     def _order(self, worker: CpGroup, keys: Sequence[BlockKey], now: Nanoseconds) -> Reclaim:
         self._last_id += 1
         return Reclaim(self._last_id, worker, tuple(keys), now)
-
-
-def _least_reused_first(candidate: Candidate) -> tuple[float, Blocks, BlockKey, int]:
-    return candidate.demand / candidate.replicas, -candidate.depth, candidate.key, candidate.degree

@@ -5,12 +5,13 @@ whose missed or access count is below its threshold cannot be in the first two, 
 block is never reclaimed. So a scan costs what is hot and replicated, not what is known.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from heapq import nsmallest
 from typing import NamedTuple
 
 from vertumnus.domain.units import BlockKey, Blocks
-from vertumnus.policy.prefix.demand import Demand
-from vertumnus.policy.prefix.index import PrefixIndex
+from vertumnus.policy.prefix.demand import Busy, Demand
+from vertumnus.policy.prefix.index import Node, PrefixIndex
 
 
 class Candidate(NamedTuple):
@@ -25,13 +26,13 @@ class Candidate(NamedTuple):
     """missed[z, C] [ns] for a first replica, access[z, C] otherwise."""
 
 
-def inter_candidates(index: PrefixIndex, demand: Demand, degrees: Sequence[int]) -> list[Candidate]:
+def inter_candidates(index: PrefixIndex, busy: Busy, degrees: Sequence[int]) -> list[Candidate]:
     """Return what degrees without a copy have missed above the bound (lines 4-6).
 
     Blocks that nobody holds are left out: there is nothing to copy.
     """
     found = []
-    for key, degree, missed_ns in demand.busy_missed():
+    for key, degree, missed_ns in busy.missed:
         node = index.node(key)
         if degree in degrees and node is not None and node.owners and not index.replica_count(key, degree):
             found.append(Candidate(key, degree, node.depth, 0, missed_ns))
@@ -39,11 +40,11 @@ def inter_candidates(index: PrefixIndex, demand: Demand, degrees: Sequence[int])
 
 
 def intra_candidates(
-    index: PrefixIndex, demand: Demand, degrees: Sequence[int], theta_intra: float
+    index: PrefixIndex, busy: Busy, degrees: Sequence[int], theta_intra: float
 ) -> list[Candidate]:
     """Return what the replicas of a degree are asked for above *theta_intra* each (lines 8-9)."""
     found = []
-    for key, degree, access in demand.busy_accessed():
+    for key, degree, access in busy.accessed:
         node = index.node(key)
         if degree in degrees and node is not None:
             replicas = index.replica_count(key, degree)
@@ -53,20 +54,38 @@ def intra_candidates(
 
 
 def reclaim_candidates(
-    index: PrefixIndex, demand: Demand, degrees: Sequence[int], theta_reclaim: float, grace_scans: int
+    index: PrefixIndex,
+    demand: Demand,
+    replicated: Sequence[tuple[BlockKey, Node]],
+    theta_reclaim: float,
+    grace_scans: int,
+    most: int,
 ) -> list[Candidate]:
     """Return what the replicas of a degree are asked for below *theta_reclaim* each (lines 10-11).
 
-    A block whose last copy was made less than *grace_scans* scans ago is too young to be judged.
+    Of the *replicated* blocks the *most* that are least asked for, the deepest first among equals. A block
+    whose last copy was made less than *grace_scans* scans ago is too young to be judged.
     """
-    latest, found = index.scan - grace_scans, []
-    for key, node in index.replicated():
+    latest = index.scan - grace_scans
+    found = nsmallest(most, _little_asked(index, demand, replicated, theta_reclaim, latest))
+    return [
+        Candidate(key, degree, -rising, replicas, each * replicas)
+        for each, rising, key, degree, replicas in found
+    ]
+
+
+def _little_asked(
+    index: PrefixIndex,
+    demand: Demand,
+    replicated: Sequence[tuple[BlockKey, Node]],
+    theta_reclaim: float,
+    latest: int,
+) -> Iterator[tuple[float, Blocks, BlockKey, int, int]]:
+    """Yield (access per replica, -depth, block, degree, replicas) below the bound."""
+    for key, node in replicated:
         if node.made > latest:
             continue
-        for degree in degrees:
-            replicas = index.replica_count(key, degree)
-            if replicas:
-                access = demand.access(key, degree)
-                if access < replicas * theta_reclaim:
-                    found.append(Candidate(key, degree, node.depth, replicas, access))
-    return found
+        for degree, replicas in index.replicas(node.owners):
+            each = demand.access(key, degree) / replicas if key in demand else 0.0
+            if each < theta_reclaim:
+                yield each, -node.depth, key, degree, replicas
