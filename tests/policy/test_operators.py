@@ -89,7 +89,8 @@ def test_a_tune_counts_from_the_next_placement() -> None:
     (answer,) = desk.wish("tune", setting="policy.gpu_time_weight", value=0)
     assert answer == Answer(1, True, "policy.gpu_time_weight 50 -> 0")
     assert desk.serve(a_request(2, **long)).worker == PAIR
-    assert desk.control.operators.settings() == {"policy.beta": 1.0, "policy.gpu_time_weight": 0.0}
+    settings = desk.control.operators.settings()
+    assert settings.items() >= {"policy.beta": 1.0, "policy.gpu_time_weight": 0.0}.items()
     assert desk.wish("undo") == [Answer(2, True, "policy.gpu_time_weight 0 -> 50")]
     assert desk.serve(a_request(3, **long)).worker.degree == 1
     assert desk.refusal("undo") == "undo: no parameter was changed"
@@ -117,14 +118,13 @@ def test_what_may_not_be_tuned_changes_nothing(setting: str, value: object, said
 
 
 def test_what_can_be_tuned_depends_on_the_policy() -> None:
-    """A threshold where there is one; where nothing can be tuned the answer says so."""
+    """A threshold where there is one; a policy without parameters leaves those of the correction."""
     desk = Desk(StaticPolicy(length_threshold=100))
     assert desk.serve(a_request(1, input_tokens=99)).worker.degree == 1
     desk.wish("tune", setting="policy.length_threshold", value=50)
     assert desk.serve(a_request(2, input_tokens=99)).worker == PAIR
-    assert "none under this policy and controller" in Desk(LeastLoadedPolicy()).refusal(
-        "tune", setting="policy.beta", value=1.5
-    )
+    refusal = Desk(LeastLoadedPolicy()).refusal("tune", setting="policy.beta", value=1.5)
+    assert "cannot be changed live; allowed: correction.enabled, " in refusal
 
 
 def test_tuned_thresholds_are_those_of_the_next_window() -> None:

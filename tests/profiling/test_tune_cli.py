@@ -133,11 +133,11 @@ BAD = [
     (("--vary", "policy.beta=3"), "--vary: found 'policy.beta=3', must be KEY=LOW..HIGH"),
     (("--vary", "policy.beta=3..1"), "must ascend"),
     (("--vary", "policy.beta=0.5..3"), "0.5 is never taken: policy.beta: must be at least 1, got 0.5"),
-    (("--vary", "policy.gamma=1..3"), "--vary policy.gamma: no key of policy=paper"),
+    (("--vary", "policy.gamma=1..3"), "--vary policy.gamma: no key of policy=vertumnus"),
     (("--out", "mine.yml"), "--out: found mine.yml, must end in .yaml"),
     (("--out", "old.yaml"), "--out: old.yaml exists; give another name, or replace it with --force"),
     (("policy=homo", "cluster=pool40_cp4"), "policy=homo has none of its keys (beta, gpu_time_weight"),
-    (("policy.betta=2",), "policy.betta: unknown key for policy paper; did you mean policy.beta?"),
+    (("policy.betta=2",), "policy.betta: unknown key for policy vertumnus; did you mean policy.beta?"),
 ]
 
 

@@ -60,8 +60,18 @@ def test_vary_narrows_a_range_or_adds_a_key() -> None:
         ("controler", (), (), "--space controler: no such space; did you mean controller?"),
         ("controller", ("controller=manual",), (), "controller=manual has none of its keys (window_s, upper"),
         ("policy", (), (Range("cache.decay", 0.1, 0.2),), "--vary cache.decay: not a key of --space policy"),
-        ("policy", (), (Range("policy.betta", 1, 2),), "no key of policy=paper; did you mean policy.beta?"),
-        ("policy", (), (Range("policy.queue_estimate", 1, 2),), "--vary policy.queue_estimate: no number"),
+        (
+            "policy",
+            (),
+            (Range("policy.betta", 1, 2),),
+            "no key of policy=vertumnus; did you mean policy.beta?",
+        ),
+        (
+            "policy",
+            ("policy=paper",),
+            (Range("policy.queue_estimate", 1, 2),),
+            "policy.queue_estimate: no number",
+        ),
     ],
 )
 def test_what_cannot_be_searched_is_told(
