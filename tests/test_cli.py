@@ -56,7 +56,7 @@ def vertumnus(*words: str, cwd: Path, **environment: str) -> "subprocess.Complet
 
 
 BAD = [
-    ((*SIM, "policy.betta=2"), "policy.betta: unknown key for policy paper; did you mean policy.beta?"),
+    ((*SIM, "policy.betta=2"), "policy.betta: unknown key for policy vertumnus; did you mean policy.beta?"),
     ((*SIM, "polcy=static"), "polcy: unknown key; did you mean policy?"),
     ((*SIM, "cluster.gpus=41"), "cluster.composition: the degrees add up to 40 (4*2 + 8*4), must equal"),
     (
@@ -359,7 +359,7 @@ def test_a_file_of_the_users_joins_and_wins(
     mine = "# @package _global_\n# Mine.\nname: mine\npurpose: to try\nseed: 9\n"
     (elsewhere / "conf" / "experiment" / "mine.yaml").write_text(mine)
     (elsewhere / "conf" / "policy" / "paper.yaml").write_text("# Heavier.\nname: paper\nbeta: 3.0\n")
-    assert main(["+experiment=mine", "backend=sim"]) == OK
+    assert main(["+experiment=mine", "backend=sim", "policy=paper"]) == OK
     assert (ran[0].name, ran[0].seed, ran[0].policy.beta) == ("mine", 9, 3.0)  # type: ignore[union-attr]
     assert "./conf replaces the packaged policy/paper.yaml" in capsys.readouterr().err
     assert main(["ls", "experiment"]) == OK
@@ -383,7 +383,7 @@ def test_the_command_works_from_another_folder(tmp_path: Path) -> None:
     """As its own process: exit code, message on stderr only, no traceback, nothing written."""
     done = vertumnus("+experiment=tool_agent", "policy.betta=2", cwd=tmp_path)
     assert (done.returncode, done.stdout) == (BAD_INPUT, "")
-    assert done.stderr == "error: policy.betta: unknown key for policy paper; did you mean policy.beta?\n"
+    assert done.stderr == "error: policy.betta: unknown key for policy vertumnus; did you mean policy.beta?\n"
     assert list(tmp_path.iterdir()) == []
 
 

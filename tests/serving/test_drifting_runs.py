@@ -102,7 +102,7 @@ def test_without_drift_next_to_no_decision_differs() -> None:
         control, request = run.control, run.requests[decision.request_id].request
         profile_alone = Placer(
             VertumnusPolicy(), control.pool, control.ledger, a_profile((1, 2)).prefill_time(), BLOCK_TOKENS,
-            control._puller, None,
+            control.prefixes.puller, None,
         )  # fmt: skip
         held = control.index.match(request.block_keys or ()).held
         other = profile_alone.decide(request, 0, held, decision.at)
