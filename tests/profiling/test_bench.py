@@ -31,6 +31,7 @@ NAMES_AND_UNITS = {
     "block_cache": {"block_cache/cycle": "ns"},
     "ledger": {"ledger/request": "ns"},
     "index": {"index/install": "ns", "index/evict": "ns"},
+    "scan": {"scan/2000_blocks": "us"},
     "log": {"log/append": "us", "log/read": "us"},
     "fold": {"fold/record": "us"},
     "simulator": {
@@ -49,6 +50,11 @@ LIVE_NAMES_AND_UNITS = {
         "kv_movement/mapped": "bytes/s",
         "kv_movement/memcpy": "bytes/s",
         "kv_movement/mapped_over_memcpy": "x",
+    },
+    "kv_copy": {
+        "kv_copy/inter_degree": "bytes/s",
+        "kv_copy/plain": "bytes/s",
+        "kv_copy/inter_degree_over_plain": "x",
     },
     "switch": {"switch/p50": "us", "switch/p99": "us"},
 }
