@@ -81,6 +81,21 @@ def test_every_job_runs_once_in_order(places: int) -> None:
     assert max(running) == min(places, 5)
 
 
+def test_only_equals_run_side_by_side() -> None:
+    """With three places a pair runs, then the next pair, whose second has to wait for nobody."""
+    table = Table(dict.fromkeys((1, 2, 3, 4), VALID), 3)
+    pairs = {1: "a", 2: "a", 3: "b", 4: "b"}
+
+    def start(number: int, heard: "SimpleQueue[Heard]") -> Paper:
+        return Paper(number, heard, table.log, VALID)
+
+    table.pool = JobPool(pairs, start, 3, table.progress, Memory(lambda: 1 << 50, first_guess=1), pairs)
+    assert table.run()
+    assert table.log == [
+        f"{what} {n}" for pair in ((1, 2), (3, 4)) for what in ("start", "gone") for n in pair
+    ]
+
+
 def test_without_memory_one_runs_at_a_time() -> None:
     """Places are there, memory is not."""
     table = Table(dict.fromkeys((1, 2, 3), VALID), 3, Memory(lambda: 0))

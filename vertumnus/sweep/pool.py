@@ -1,7 +1,7 @@
 """The processes of a sweep's jobs: as many at a time as there are places and memory for."""
 
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from queue import Empty, SimpleQueue
 from typing import Protocol, TypeAlias
 
@@ -38,9 +38,19 @@ class JobPool:
     """Runs jobs, each in a process."""
 
     def __init__(
-        self, numbers: Iterable[int], start: Start, places: int, progress: SweepProgress, memory: Memory
+        self,
+        numbers: Iterable[int],
+        start: Start,
+        places: int,
+        progress: SweepProgress,
+        memory: Memory,
+        pair_of: Mapping[int, object] | None = None,
     ) -> None:
-        """*numbers* are the jobs in their order, at most *places* of which run at once."""
+        """*numbers* are the jobs in their order, at most *places* of which run at once.
+
+        With *pair_of* only jobs that it maps to equals run at once: they meet the same machine, minute by
+        minute, and can be paired.
+        """
         self.endings: dict[int, Ending] = {}
         """How jobs ended, by number; those that never started are not in it."""
         self._waiting = deque(numbers)
@@ -48,6 +58,7 @@ class JobPool:
         self._places = places
         self._progress = progress
         self._memory = memory
+        self._pair_of = pair_of
         self._running: dict[int, RunningJob] = {}
         self._heard: SimpleQueue[Heard] = SimpleQueue()
 
@@ -69,13 +80,19 @@ class JobPool:
 
     def _until_nothing_is_left(self) -> None:
         while self._waiting or self._running:
-            while self._waiting and len(self._running) < self._places and self._has_memory():
+            while self._waiting and self._may_begin(self._waiting[0]):
                 self._begin(self._waiting.popleft())
             try:
                 heard = self._heard.get(timeout=LOOK_S)
             except Empty:
                 continue
             self._take(heard)
+
+    def _may_begin(self, number: int) -> bool:
+        if len(self._running) >= self._places or not self._has_memory():
+            return False
+        pair_of = self._pair_of
+        return pair_of is None or all(pair_of[other] == pair_of[number] for other in self._running)
 
     def _has_memory(self) -> bool:
         return self._memory.has_room(process.peak_bytes for process in self._running.values())

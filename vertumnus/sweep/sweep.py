@@ -51,8 +51,11 @@ def run_sweep(
     with one_interrupt(), SweepProgress(console, labels, len(to_do)) as progress:
         progress.say(_opening(record.sweep, len(jobs), len(done), places))
         if places > 1 and any(job.is_live for job in to_do.values()):
-            progress.say("executed jobs run side by side: their times are those of a shared machine")
-        pool = JobPool(to_do, _starting(to_do, record.sweep), places, progress, Memory())
+            progress.say(
+                "executed jobs of one seed run side by side: their times are those of a shared machine"
+            )
+        starting = _starting(to_do, record.sweep)
+        pool = JobPool(to_do, starting, places, progress, Memory(), _executed_pairs(to_do))
         is_whole = pool.run()
         with interrupts_held():
             rebuild_catalog(runs_dir)
@@ -62,6 +65,13 @@ def run_sweep(
 def _seed_by_seed(jobs: Mapping[int, Job]) -> list[tuple[int, Job]]:
     """Return *jobs* so that those to be paired run near one another, whatever the machine does meanwhile."""
     return sorted(jobs.items(), key=lambda item: (item[1].config.seed, item[0]))
+
+
+def _executed_pairs(jobs: Mapping[int, Job]) -> dict[int, int] | None:
+    """Return each job's seed where jobs are executed; None where times do not depend on the machine."""
+    if not any(job.is_live for job in jobs.values()):
+        return None
+    return {number: job.config.seed for number, job in jobs.items()}
 
 
 def _starting(jobs: Mapping[int, Job], sweep: str) -> Start:
