@@ -29,6 +29,7 @@ from vertumnus.run.trial import served
 from vertumnus.sim.config import SimConfig
 from vertumnus.trace.config import ArrivalConfig
 from vertumnus.trace.history import GivenComposition
+from vertumnus.workers.config import DecodeConfig
 
 LEAST_REQUESTS, MOST_REQUESTS, REQUESTS_PER_WORKER = 2_000, 8_000, 800
 """Of the workload, for a simulated trial; fewer leave the attainment less certain than the search is fine."""
@@ -40,6 +41,8 @@ NO_LOAD = 0.02
 """Share of a busy pool at which nobody waits."""
 LEAST_LOAD, MOST_LOAD = 0.02, 8.0
 """Loads outside of this, as shares of a pool that is always busy, are not tried."""
+AMPLE = DecodeConfig(ranks=1, slots_per_rank=1_000_000, tokens_per_rank=10**12)
+"""A decode pool that is never the bottleneck (sec. 9.1): what is looked for is the prefill workers' limit."""
 POISSON = ArrivalConfig(process="poisson", rate=1.0)
 
 
@@ -85,7 +88,9 @@ class SimulatedPool(NamedTuple):
         Raises ConfigError as a run does when the workload cannot be had or served.
         """
         backend = config.backend if isinstance(config.backend, SimConfig) else SimConfig()
-        pool = structs.replace(pool_of(config, counts), backend=backend, model=None)
+        pool = pool_of(config, counts)
+        cluster = structs.replace(pool.cluster, decode=AMPLE)
+        pool = structs.replace(pool, cluster=cluster, backend=backend, model=None)
         workers = sum(counts.values())
         requests = min(MOST_REQUESTS, max(LEAST_REQUESTS, REQUESTS_PER_WORKER * workers))
         longer = structs.replace(pool.workload, requests=requests)

@@ -125,6 +125,7 @@ def test_a_pool_is_all_there_is(config: RunConfig) -> None:
     assert (pool.arrival, pool.policy, pool.profile) == (POISSON, PaperPolicy(), None)
     assert (pool.slo, pool.cache) == (config.slo, config.cache)
     assert pool.cluster.blocks_per_rank == config.cluster.blocks_per_rank
+    assert pool.cluster.decode.slots_per_rank > 100_000  # decode is never the limit
 
 
 def test_a_worker_too_small_for_the_stream_is_told_before_anything_runs(config: RunConfig) -> None:
