@@ -16,7 +16,7 @@ from vertumnus_profiling.tune import trials
 from vertumnus_profiling.tune.__main__ import main
 from vertumnus_profiling.tune.objectives import Requests
 
-SIM = ("+experiment=tool_agent", "backend=sim", "workload.requests=120")
+SIM = ("+experiment=tool_agent", "backend=sim", "policy=paper", "workload.requests=120")
 SEARCH = (*SIM, "--space", "policy", "--train", "seed:10..12", "--judge", "seed:1..3", "--workers", "1")
 OUT = Path("conf", "policy", "tuned.yaml")
 TRIALS = OUT.with_suffix("") / "trials.jsonl"
@@ -133,11 +133,11 @@ BAD = [
     (("--vary", "policy.beta=3"), "--vary: found 'policy.beta=3', must be KEY=LOW..HIGH"),
     (("--vary", "policy.beta=3..1"), "must ascend"),
     (("--vary", "policy.beta=0.5..3"), "0.5 is never taken: policy.beta: must be at least 1, got 0.5"),
-    (("--vary", "policy.gamma=1..3"), "--vary policy.gamma: no key of policy=vertumnus"),
+    (("--vary", "policy.gamma=1..3"), "--vary policy.gamma: no key of policy=paper"),
     (("--out", "mine.yml"), "--out: found mine.yml, must end in .yaml"),
     (("--out", "old.yaml"), "--out: old.yaml exists; give another name, or replace it with --force"),
     (("policy=homo", "cluster=pool40_cp4"), "policy=homo has none of its keys (beta, gpu_time_weight"),
-    (("policy.betta=2",), "policy.betta: unknown key for policy vertumnus; did you mean policy.beta?"),
+    (("policy.betta=2",), "policy.betta: unknown key for policy paper; did you mean policy.beta?"),
 ]
 
 
@@ -164,7 +164,7 @@ def test_what_has_to_be_said_is_asked_for(
 
 def test_live_is_simulated_and_says_so(made: Made, capsys: pytest.CaptureFixture[str]) -> None:
     """Exit code 2 with the way to simulate this machine's pool."""
-    assert main(("+experiment=tool_agent", *SEARCH[3:])) == 2
+    assert main(("+experiment=tool_agent", *SEARCH[4:])) == 2
     assert "backend: found live, but trials are simulated" in capsys.readouterr().err
 
 

@@ -41,6 +41,9 @@ def test_a_space_follows_the_variant() -> None:
     assert (threshold.range.low, threshold.range.high, threshold.whole) == (64, 4096, True)
     thresholds, what_if = (keys("controller", f"controller={name}") for name in ("thresholds", "what_if"))
     assert "controller.upper" in thresholds and "controller.min_gain" not in thresholds
+    manager = {"cache.manager.theta_inter_s", "cache.manager.theta_intra", "cache.manager.theta_reclaim"}
+    assert manager <= set(keys("cache", "cache=vertumnus"))
+    assert keys("cache", "cache=off") == ["cache.scan_interval_s", "cache.decay"]
     assert "controller.min_gain" in what_if and "controller.upper" not in what_if
     assert set(thresholds) | set(what_if) == {each.key for each in SPACES["controller"]}
 
@@ -101,7 +104,8 @@ def test_values_stay_between_the_ends(unit: float, low: float, factor: float, lo
 
 def test_values_go_where_their_key_says() -> None:
     """Only the two keys change, and the tree that was given does not."""
-    tree = {"policy": {"name": "paper", "beta": 1.0}, "cache": {"decay": 0.6}, "seed": 0}
-    changed = with_values(tree, {"policy.beta": 2.0, "cache.decay": 0.5})
-    assert changed == {"policy": {"name": "paper", "beta": 2.0}, "cache": {"decay": 0.5}, "seed": 0}
-    assert tree["policy"] == {"name": "paper", "beta": 1.0}
+    tree = {"policy": {"name": "paper", "beta": 1.0}, "cache": {"decay": 0.6, "manager": {"theta": 3}}}
+    changed = with_values(tree, {"policy.beta": 2.0, "cache.manager.theta": 5.0})
+    assert changed["policy"] == {"name": "paper", "beta": 2.0}
+    assert changed["cache"] == {"decay": 0.6, "manager": {"theta": 5.0}}
+    assert tree["policy"] == {"name": "paper", "beta": 1.0} and tree["cache"]["manager"] == {"theta": 3}

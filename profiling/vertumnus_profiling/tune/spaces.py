@@ -25,6 +25,8 @@ class Range(NamedTuple):
     """Spread evenly in the logarithm."""
     scaled: bool = False
     """Bounds are tokens of the unscaled trace, the key's are tokens as served."""
+    switch: str | None = None
+    """Without this key, of the same group, the one here has no effect."""
 
 
 SPACES: Mapping[str, tuple[Range, ...]] = {
@@ -42,11 +44,16 @@ SPACES: Mapping[str, tuple[Range, ...]] = {
     "policy": (
         Range("policy.beta", 1.0, 8.0, log=True),
         Range("policy.gpu_time_weight", 0.0, 1.0),
+        Range("policy.ageing", 0.02, 0.5, log=True, switch="policy.shortest_first"),
         Range("policy.length_threshold", 1_024, 65_536, log=True, scaled=True),
     ),
     "cache": (
         Range("cache.scan_interval_s", 5.0, 60.0, log=True),
         Range("cache.decay", 0.3, 0.9),
+        Range("cache.manager.theta_inter_s", 0.03, 3.0, log=True, switch="cache.manager.inter"),
+        Range("cache.manager.theta_intra", 3.0, 50.0, log=True, switch="cache.manager.intra"),
+        Range("cache.manager.theta_reclaim", 0.03, 2.0, log=True, switch="cache.manager.reclaim"),
+        Range("cache.manager.operations_per_scan", 4, 512, log=True, switch="cache.manager.inter"),
     ),
 }
 
@@ -83,7 +90,7 @@ def parameters_of(space: str, varied: Sequence[Range], config: RunConfig) -> tup
     numbers = dict(_numbers(part))
     if problems := list(_vary_problems(space, varied, numbers, part)):
         raise ConfigError(*problems)
-    wanted = {each.key: _at_scale(each, config) for each in SPACES[space]}
+    wanted = {each.key: _at_scale(each, config) for each in SPACES[space] if _is_on(each, part)}
     wanted |= {each.key: each for each in varied}
     found = [
         Parameter(each, isinstance(value, int), value)
@@ -100,13 +107,12 @@ def parameters_of(space: str, varied: Sequence[Range], config: RunConfig) -> tup
 
 
 def with_values(tree: Mapping[str, Any], values: Mapping[str, float]) -> dict[str, Any]:
-    """Return the plain tree of a config with *values* at their dotted keys of two parts."""
-    groups = {key.partition(".")[0] for key in values}
-    changed = {group: dict(tree[group]) for group in groups}
+    """Return the plain tree of a config with *values* at their dotted keys."""
+    changed = dict(tree)
     for key, value in values.items():
-        group, _, field = key.partition(".")
-        changed[group][field] = value
-    return {**tree, **changed}
+        first, _, rest = key.partition(".")
+        changed[first] = with_values(changed[first], {rest: value}) if rest else value
+    return changed
 
 
 def _at_scale(declared: Range, config: RunConfig) -> Range:
@@ -124,16 +130,31 @@ def _vary_problems(
         if group != space:
             yield f"--vary {each.key}: not a key of --space {space}; one search writes one {space} file"
         elif field not in numbers:
-            kind = "no number" if hasattr(part, field) else f"no key of {space}={_name(part)}"
+            kind = "no number" if field in _leaves(part) else f"no key of {space}={_name(part)}"
             allowed = did_you_mean(each.key, [f"{space}.{name}" for name in numbers])
             yield f"--vary {each.key}: {kind}{allowed}"
 
 
+def _is_on(each: Range, part: Struct) -> bool:
+    return each.switch is None or _leaves(part).get(_field(each.switch)) is True
+
+
 def _numbers(part: Struct) -> Iterator[tuple[str, float]]:
-    for name in part.__struct_fields__:
-        value = getattr(part, name)
+    for name, value in _leaves(part).items():
         if isinstance(value, int | float) and not isinstance(value, bool):
             yield name, value
+
+
+def _leaves(part: Struct) -> dict[str, Any]:
+    """Return every value of *part* by its dotted name, those of its own parts included."""
+    found: dict[str, Any] = {}
+    for name in part.__struct_fields__:
+        value = getattr(part, name)
+        if isinstance(value, Struct):
+            found |= {f"{name}.{below}": leaf for below, leaf in _leaves(value).items()}
+        else:
+            found[name] = value
+    return found
 
 
 def _field(key: str) -> str:

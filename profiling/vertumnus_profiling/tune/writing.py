@@ -94,8 +94,16 @@ def _head(origin: Origin, judgement: Judgement) -> Iterator[str]:
 
 
 def _body(part: Struct, untuned: Mapping[str, float]) -> Iterator[str]:
-    plain: dict[str, Any] = msgspec.to_builtins(part, str_keys=True)
+    yield from _lines(msgspec.to_builtins(part, str_keys=True), untuned)
+
+
+def _lines(plain: Mapping[str, Any], untuned: Mapping[str, float], above: str = "") -> Iterator[str]:
     for key, value in plain.items():
-        line = yaml.safe_dump({key: value}, sort_keys=False, width=100).rstrip()
-        was = untuned.get(key)
-        yield line if was is None or was == value else f"{line}  # untuned {was:g}"
+        if isinstance(value, dict):
+            yield f"{key}:"
+            yield from (f"  {line}" for line in _lines(value, untuned, f"{above}{key}."))
+            continue
+        was = untuned.get(f"{above}{key}")
+        *lines, last = yaml.safe_dump({key: value}, sort_keys=False, width=100).splitlines()
+        yield from lines
+        yield last if was is None or was == value else f"{last}  # untuned {was:g}"
