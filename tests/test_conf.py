@@ -28,7 +28,7 @@ GIVEN = {"conversation": ["workload.path=trace.jsonl"]}
 """What an experiment needs that only the user knows."""
 
 
-ONE_BACKEND = {"reconfigure": "sim", "reconfigure_live": "live"}
+ONE_BACKEND = {"reconfigure": "sim", "cache_ablation": "sim", "reconfigure_live": "live"}
 """Experiments whose pool is a preset's, which no machine here carries, or this machine's own."""
 
 
@@ -75,7 +75,9 @@ def test_the_backend_switches_the_scale_of_everything_else() -> None:
 
 
 SIMULATED = (
-    ("policy=vertumnus",),
+    ("policy=vertumnus", "cache=off"),
+    ("cache=paper",),
+    ("cache=vertumnus",),
     ("policy=paper", "slo=live"),
     ("policy=least_loaded", "cluster=pool40_cp4", "arrival=load"),
     ("policy=round_robin", "arrival=poisson"),
@@ -134,6 +136,7 @@ def test_every_option_is_chosen_in_some_test() -> None:
         "reconfigure_live",
         "brisk",
         "on",
+        "cache_ablation",
     }
     named = {word.partition("=")[2] for words in (*SIMULATED, *LIVE) for word in words}
     shipped = {file.stem for file in FILES}
