@@ -109,6 +109,12 @@ def _preview(words: Sequence[str]) -> int:
     return preview(words)
 
 
+def _explain(words: Sequence[str]) -> int:
+    from vertumnus.commandline.explaining import explain
+
+    return explain(words)
+
+
 def _audit(words: Sequence[str]) -> int:
     from vertumnus.commandline.auditing import audit
 
@@ -156,6 +162,7 @@ VERBS: Mapping[str, Verb] = {
     "console": _console,
     "trace": _trace,
     "preview": _preview,
+    "explain": _explain,
     "audit": _audit,
     "salvage": _salvage,
 }

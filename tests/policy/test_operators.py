@@ -4,12 +4,13 @@ import pickle
 
 import pytest
 
-from tests.support.builders import a_prefill_time, a_request
+from tests.support.builders import a_control_plane, a_prefill_time, a_request
 from tests.support.control_rig import LEFT, PAIR, RIGHT, Rig
 from vertumnus.domain.cluster import CpGroup, Lattice
 from vertumnus.domain.facts import OperatorActed, RankLost, RequestsReturned, TimerFired, WorkerDrained
 from vertumnus.domain.orders import Answer, Drain, Prefill, Reject, Reopen
 from vertumnus.policy.config import LeastLoadedPolicy, PaperPolicy, StaticPolicy
+from vertumnus.policy.correction import CorrectionConfig
 from vertumnus.policy.reconfig.capacity import Capacity
 from vertumnus.policy.reconfig.config import ThresholdsController
 from vertumnus.policy.reconfig.controller import Controller
@@ -124,7 +125,18 @@ def test_what_can_be_tuned_depends_on_the_policy() -> None:
     desk.wish("tune", setting="policy.length_threshold", value=50)
     assert desk.serve(a_request(2, input_tokens=99)).worker == PAIR
     refusal = Desk(LeastLoadedPolicy()).refusal("tune", setting="policy.beta", value=1.5)
-    assert "cannot be changed live; allowed: correction.enabled, " in refusal
+    assert "none under this policy and controller" in refusal
+
+
+@pytest.mark.parametrize(("value", "enabled"), [("false", False), (0, False), ("true", True), (1, True)])
+def test_the_correction_can_be_switched(value: object, enabled: bool) -> None:
+    """Off and on again, by number or word; a pool without a correction has nothing to switch."""
+    control = a_control_plane(correction=CorrectionConfig())
+    wish = OperatorActed(1, 1, "tester", "tune", (), "correction.enabled", value)
+    (answer,) = control.handle(wish)
+    assert answer.accepted, answer
+    assert control.operators.settings()["correction.enabled"] is enabled
+    assert "correction.enabled" not in a_control_plane().operators.settings()
 
 
 def test_tuned_thresholds_are_those_of_the_next_window() -> None:

@@ -136,16 +136,25 @@ def test_a_pool_that_stays_leaves_those_tables_empty(tmp_path: Path) -> None:
 def test_candidates_are_rows(tmp_path: Path) -> None:
     """A sampled placement leaves a row for each candidate, the excluded ones with their reason."""
     run, recorder = a_run_under_way(tmp_path, a_ulid(0))
-    recorder.keep([CandidateRow(3, 0, 9, WORKERS[0], 16, 10**9, 2 * 10**9, 0, 3 * 10**9, True, None)])
-    recorder.keep([CandidateRow(3, 0, 9, WORKERS[1], None, None, None, None, None, False, "draining")])
+    offer = CandidateRow(
+        3, 0, 9, WORKERS[0], 16, 10**9, 2 * 10**9, 0, 5, 1, 0, None, 2, 3 * 10**9, "ns", True, None
+    )
+    recorder.keep([offer, offer._replace(worker=WORKERS[1], cost=70, cost_unit="tokens", chosen=False)])
+    nothing = dict.fromkeys(
+        ("cached_tokens", "queue_ns", "service_ns", "gpu_time_ns", "externality_ns", "pending_blocks")
+    )
+    left_out = offer._replace(**nothing, pulled_blocks=None, after_request=None, cost=None)
+    recorder.keep([left_out._replace(worker=WORKERS[2], chosen=False, excluded_reason="draining")])
     recorder.finish("finished", BALANCED, wall_s=1.0)
-    chosen, excluded = pq.read_table(run.table("decisions")).to_pylist()
+    chosen, counted, excluded = pq.read_table(run.table("decisions")).to_pylist()
     assert (chosen["worker_id"], chosen["queue_s"], chosen["cost_s"], chosen["chosen"]) == (
         "0x2",
         1.0,
         3.0,
         True,
     )
+    assert [chosen[name] for name in ("externality_s", "pending_blocks", "pulled_blocks")] == [5e-9, 1, 0]
+    assert (counted["cost_s"], counted["cost"], counted["cost_unit"]) == (None, 70, "tokens")
     assert (excluded["cost_s"], excluded["excluded_reason"]) == (None, "draining")
 
 

@@ -36,6 +36,7 @@ verbs: ls [GROUP]       experiments, workloads, models, clusters, policies, ... 
        trace lint|stats|convert|download|capture  trace files; vertumnus trace says more
        console [RUN]    watch a live run, or replay one that has ended
        preview split|merge WORKER ...  what a move would do at an instant of a run
+       explain [RUN] REQUEST  why a request went to its worker: all candidates, every term, hindsight
        audit, salvage  replay a run's log and check its books; make the tables of a killed run
 
 exit:  0 ok, 1 run failed, 2 bad input, 3 finished but INVALID, 130 interrupted

@@ -111,7 +111,7 @@ class ControlPlane:
         self._placer = Placer(
             policy, self.pool, self.ledger, prefill_time, block_tokens, self.prefixes.puller, observer
         )
-        self.operators = self._take_operators()
+        self.operators = self._take_operators(None if correction is None else self._correction)
         self._waiting = Waiting()
         self.recent = RecentArrivals()
         self._prefill_time = prefill_time
@@ -138,11 +138,11 @@ class ControlPlane:
             **self.prefixes.handlers,
         }
 
-    def _take_operators(self) -> Operators:
+    def _take_operators(self, correction: Correction | None) -> Operators:
         tuning = Tuning()
         tuning.add("policy", self._placer)
         tuning.add("controller", self._composer.controller)
-        tuning.add("correction", self._correction)
+        tuning.add("correction", correction)
         return Operators(self._composer, Holds(self.pool), tuning)
 
     def start(self) -> list[AnyOrder]:
@@ -158,6 +158,11 @@ class ControlPlane:
     def transitions(self) -> tuple[Transition, ...]:
         """The changes of composition under way, in order of their epochs; live views."""
         return self._composer.transitions
+
+    @property
+    def policy(self) -> PolicyConfig:
+        """The policy, with the parameters in force."""
+        return self._placer.config
 
     def watch(self, observer: Observer | None) -> None:
         """Show *observer* the placements that it wants; copies of a control plane are watched by nobody."""

@@ -141,6 +141,13 @@ class Ledger:
         """Return the requests in the queue of *worker*, in the order in which they would run."""
         return list(self.queues[self._place_of[worker]].ids)
 
+    def before(self, worker: CpGroup, priority: int) -> list[RequestId]:
+        """Return who would be done at *worker* before a new job of *priority*: its step, then its queue."""
+        place = self._place_of[worker]
+        ids = self.queues[place].ids
+        running = [r for r, entry in self._reserved.items() if entry.place == place and not entry.is_queued]
+        return [*running, *ids[: len(ids) - self.queues[place].place(priority)[1]]]
+
     def load(self, worker: CpGroup) -> Load:
         """Return what is placed at *worker* and not done."""
         place = self._place_of[worker]

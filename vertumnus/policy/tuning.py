@@ -10,7 +10,7 @@ from vertumnus.domain.errors import ConfigError
 
 SAFE: dict[str, tuple[str, ...]] = {
     "policy": ("beta", "gpu_time_weight", "length_threshold"),
-    "correction": ("enabled", "window", "min_samples", "lowest", "highest"),
+    "correction": ("enabled",),
     "controller": ("upper", "lower", "long_change", "cooldown_windows", "window_s", "load", "min_gain"),
 }
 """What can be changed between two decisions without touching what was decided: by part of the config."""
@@ -88,7 +88,10 @@ def _changed(config: Struct, setting: str, name: str, value: Value) -> Struct:
     """Return *config* with the field *name* set. Raises ConfigError when type or bounds forbid it."""
     (field,) = (field for field in structs.fields(config) if field.name == name)
     try:
-        return structs.replace(config, **{name: msgspec.convert(value, field.type)})
+        # a fact carries no bool: 0 and 1, or their words, stand for one
+        return structs.replace(
+            config, **{name: msgspec.convert(value, field.type, strict=field.type is not bool)}
+        )
     except msgspec.ValidationError as error:
         raise ConfigError(f"tune {setting}: {str(error)[0].lower()}{str(error)[1:]}") from error
     except ValueError as error:

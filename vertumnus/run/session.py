@@ -19,7 +19,9 @@ from vertumnus.domain.request import Request
 from vertumnus.domain.units import to_ns
 from vertumnus.forecast.question import Assumptions
 from vertumnus.live.config import LiveConfig
+from vertumnus.policy.config import PolicyConfig
 from vertumnus.policy.placement import Observer
+from vertumnus.policy.policies.rules import cost_unit
 from vertumnus.policy.reconfig.config import ControllerConfig, script_of
 from vertumnus.records.config import Measurement, RecordsConfig
 from vertumnus.records.log import LogHeader
@@ -121,7 +123,7 @@ def _open(session: Session) -> _Opened:
     )
     run = RunDir.create(Path(config.runs_dir), start, msgspec.yaml.encode(config).decode())
     recorder = Recorder(run, header)
-    observer = _sampling(header.records, recorder)
+    observer = _sampling(header.records, session.config.policy, recorder)
     pool = build_pool(config, session.profile, session.stream.block_tokens, observer)
     return _Opened(run, recorder, pool, perf_counter())
 
@@ -158,10 +160,11 @@ def schedule_script(controller: ControllerConfig, engine: Engine) -> None:
         engine.schedule(OperatorActed(at_ns, number, "script", wish.action, wish.groups()), at_ns)
 
 
-def _sampling(records: RecordsConfig, recorder: Recorder) -> Observer | None:
+def _sampling(records: RecordsConfig, policy: PolicyConfig, recorder: Recorder) -> Observer | None:
     if records.decision_share == 0:
         return None
-    return Observer(lambda decision: recorder.keep(candidate_rows(decision)), records.samples)
+    unit = cost_unit(policy)
+    return Observer(lambda decision: recorder.keep(candidate_rows(decision, unit)), records.samples)
 
 
 def _status(failure: BaseException | None) -> RunStatus:

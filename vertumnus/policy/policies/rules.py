@@ -46,3 +46,32 @@ def cost_rule(policy: PolicyConfig, ledger: Ledger) -> CostRule:
             return VllmDpCosts(ledger)
         case SglangCacheAwarePolicy():
             return SglangCacheAwareCosts(policy, ledger)
+
+
+def cost_unit(policy: PolicyConfig) -> str:
+    """Return what the costs of *policy* count: "ns" where they are times."""
+    match policy:
+        case LMetricPolicy():
+            return "tokens x requests"
+        case DynamoKvPolicy():
+            return "tokens"
+        case VllmDpPolicy():
+            return "requests"
+        case SglangCacheAwarePolicy():
+            return "requests or blocks"
+        case RoundRobinPolicy():
+            return "turns"
+        case _:
+            return "ns"
+
+
+def weights(policy: PolicyConfig) -> tuple[float, float] | None:
+    """Return beta and lambda of a policy that charges the published terms; None for any other."""
+    if isinstance(policy, PaperPolicy | VertumnusPolicy):
+        return policy.beta, policy.gpu_time_weight
+    return None
+
+
+def policy_name(policy: PolicyConfig) -> str:
+    """Return the name that a config calls *policy* by."""
+    return str(policy.__struct_config__.tag)
