@@ -57,6 +57,15 @@ def test_vary_narrows_a_range_or_adds_a_key() -> None:
     assert found[-1] == Parameter(varied[1], True, 32_768)
 
 
+def test_a_key_may_be_kept() -> None:
+    """It is not searched; one that is not there is a slip."""
+    config = a_config("policy=paper")
+    (only,) = parameters_of("policy", (), config, ["policy.beta"])
+    assert only.range.key == "policy.gpu_time_weight"
+    with pytest.raises(ConfigError, match=r"--keep policy.betta: not searched; did you mean policy.beta\?"):
+        parameters_of("policy", (), config, ["policy.betta"])
+
+
 @pytest.mark.parametrize(
     ("space", "words", "varied", "said"),
     [

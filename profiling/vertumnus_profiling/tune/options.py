@@ -75,7 +75,7 @@ def read_options(words: Sequence[str]) -> Options:
         tree=tree,
         config=config,
         space=read.space,
-        parameters=parameters_of(read.space, varied, config),
+        parameters=parameters_of(read.space, varied, config, read.keep),
         train=train,
         judge=judge,
         objective=read.objective,
@@ -104,6 +104,9 @@ def _parser() -> argparse.ArgumentParser:
         default=[],
         metavar="KEY=LOW..HIGH",
         help="another key of the space, or another range; ,log spreads it in the logarithm; repeatable",
+    )
+    parser.add_argument(
+        "--keep", action="append", default=[], metavar="KEY", help="leave this key as it is; repeatable"
     )
     parser.add_argument("--train", required=True, metavar="SLICES", help="slices to search on")
     parser.add_argument("--judge", required=True, metavar="SLICES", help="other slices, to judge on")

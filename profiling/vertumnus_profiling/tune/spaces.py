@@ -79,10 +79,13 @@ class Parameter(NamedTuple):
         return f"{self.range.key} {self.range.low:g}..{self.range.high:g}{scale}"
 
 
-def parameters_of(space: str, varied: Sequence[Range], config: RunConfig) -> tuple[Parameter, ...]:
+def parameters_of(
+    space: str, varied: Sequence[Range], config: RunConfig, kept: Sequence[str] = ()
+) -> tuple[Parameter, ...]:
     """Return the keys to search: those of *space* that *config* has, with *varied* in their place or beside.
 
-    Raises ConfigError for an unknown space, a key that is not of its group or no number, an empty space.
+    The keys in *kept* stay as they are. Raises ConfigError for an unknown space, a key that is not of its
+    group or no number, a key to keep that would not be searched, an empty space.
     """
     if space not in SPACES:
         raise ConfigError(f"--space {space}: no such space{did_you_mean(space, SPACES)}")
@@ -92,10 +95,12 @@ def parameters_of(space: str, varied: Sequence[Range], config: RunConfig) -> tup
         raise ConfigError(*problems)
     wanted = {each.key: _at_scale(each, config) for each in SPACES[space] if _is_on(each, part)}
     wanted |= {each.key: each for each in varied}
+    if unknown := [key for key in kept if key not in wanted]:
+        raise ConfigError(*(f"--keep {key}: not searched{did_you_mean(key, wanted)}" for key in unknown))
     found = [
         Parameter(each, isinstance(value, int), value)
         for each in wanted.values()
-        if (value := numbers.get(_field(each.key))) is not None
+        if each.key not in kept and (value := numbers.get(_field(each.key))) is not None
     ]
     if not found:
         keys = ", ".join(_field(each.key) for each in SPACES[space])
