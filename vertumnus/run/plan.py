@@ -45,7 +45,7 @@ def plan(config: RunConfig) -> str:
 def _load_lines(config: RunConfig, stream: Stream) -> list[str]:
     if not isinstance(config.backend, SimConfig):
         wanted = config.arrival.load
-        share = "its own rate" if wanted is None else f"{wanted:.0%} of the capacity measured at the start"
+        share = _rate_of(config) if wanted is None else f"{wanted:.0%} of the capacity measured at the start"
         return ["backend    live: executed on this machine", f"load       {share}"]
     profile = required_profile(config)
     capacity = pool_rate(config, profile, stream)
@@ -65,6 +65,11 @@ def _pace(backend: SimConfig, span_s: float) -> list[str]:
         return []
     speed = backend.speed or 1.0
     return [f"clock      paced at {speed:g}x: arrivals end after {span_s / speed / 60:.1f} min of watching"]
+
+
+def _rate_of(config: RunConfig) -> str:
+    rate = config.arrival.rate
+    return "its own rate" if rate is None else f"{rate:.2f} req/s"
 
 
 def _arrivals(config: RunConfig, rows: Sequence[TraceRow]) -> str:

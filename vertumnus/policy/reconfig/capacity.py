@@ -4,8 +4,8 @@ A worker carries more in a larger pool, where a long prompt leaves others to go 
 of queues, and in our simulations from 1 to 20 workers, the share of a worker's time that a pool of n can
 use is about ``limit - loss / sqrt(n)``. So kappa may be known for some numbers of workers, and a line in
 1/sqrt(n) gives the others; n counts the workers of all degrees, since requests may go to any of them.
-The sum over the workers then says where pools of two degrees break to within 4 %, where kappa of lone
-workers is off by a factor of 2 to 3 (`vertumnus_profiling.pool_breaks`).
+The sum over the workers then says where ten pools of two degrees break to within 6 %, where the sum of lone
+workers' kappa is off by a factor of 2 to 6 (`vertumnus_profiling.pool_breaks`).
 """
 
 from collections.abc import Iterable, Mapping
