@@ -65,11 +65,21 @@ def test_what_is_typed_takes_an_axis_and_leaves_what_a_block_fixes() -> None:
 
 
 @pytest.mark.usefixtures("trial")
+def test_what_is_typed_as_a_block_has_it_is_one_job() -> None:
+    """A value that the second block fixes, typed beside what both blocks vary: one job, not two alike."""
+    assert (
+        len(configs("+experiment=trial", "policy=round_robin", "seed=7", "cluster.composition={2: 20}")) == 1
+    )
+
+
+@pytest.mark.usefixtures("trial")
 def test_a_single_run_says_that_there_is_a_sweep(capsys: pytest.CaptureFixture[str]) -> None:
     """Without -m the experiment is one run, with the keys of its file; the config shows no sweep."""
     assert main(["+experiment=trial", "workload.requests=50", "--dry-run"]) == OK
     out, err = capsys.readouterr()
     assert out.startswith("trial: ") and "this experiment declares a sweep of 8 runs; -m runs them all" in err
+    assert main(["+experiment=trial", "seed=-1"]) == BAD_INPUT
+    assert capsys.readouterr().err.startswith("error: seed:"), "what is wrong comes first"
     assert main(["+experiment=trial", "--cfg", "job"]) == OK
     assert "sweep" not in yaml.safe_load(capsys.readouterr().out)
 

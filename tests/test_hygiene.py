@@ -54,6 +54,7 @@ def test_every_package_is_in_the_wheel() -> None:
     for name, folder in setup["package-dir"].items():
         for init in (ROOT / folder).rglob("__init__.py"):
             found.add(".".join([name, *init.parent.relative_to(ROOT / folder).parts]))
+    found |= {f"vertumnus.conf.{path.parent.name}" for path in (ROOT / "conf").glob("*/*.yaml")}
     assert found == set(setup["packages"])
 
 

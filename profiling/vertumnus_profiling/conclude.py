@@ -40,8 +40,8 @@ class Measured(NamedTuple):
         names = {"wall": "wall time", "cpu": "CPU time"}
         clocks = ", ".join(f"CP{degree} {names[clock]}" for degree, clock in self.clocks.items())
         return (
-            f"{len(self.points)} points from {self.samples} samples, {self.disturbed} points never "
-            f"undisturbed by others, of which the least times count; {clocks}"
+            f"{len(self.points)} points from {self.samples} samples, "
+            f"{self.disturbed} points never undisturbed by others; {clocks}"
         )
 
 

@@ -10,7 +10,7 @@ from vertumnus.live.bench import DECODE_TOKENS
 from vertumnus.live.config import ModelConfig
 
 FEWEST_POINTS = 6
-"""Below this an error on points left out of the fit means nothing: a degree has four coefficients."""
+"""Below this an error on points left out of the fit means nothing: a degree has five coefficients."""
 
 
 class Size(NamedTuple):

@@ -11,6 +11,7 @@ from rich.console import Console
 
 import vertumnus
 from vertumnus.domain.profile import ModelProfile
+from vertumnus.domain.units import Tokens
 from vertumnus.live.hardware import hardware_of, shared_cores
 from vertumnus.live.plan import LivePlan
 from vertumnus.records.provenance import library_versions
@@ -25,7 +26,14 @@ from vertumnus_profiling.profile_file import profile_name, write_profile
 from vertumnus_profiling.samples import SampleFile, StepSample, SweepSettings, TailSample
 from vertumnus_profiling.schedule import Schedule
 from vertumnus_profiling.show import show_break_even, show_errors, show_kappas
-from vertumnus_profiling.sweep import missing_tails, plan_for, stopwatch, sweep_steps, sweep_tails
+from vertumnus_profiling.sweep import (
+    YARDSTICK,
+    missing_tails,
+    plan_for,
+    stopwatch,
+    sweep_steps,
+    sweep_tails,
+)
 
 
 def make_profile(options: Options, console: Console) -> Path:
@@ -35,7 +43,7 @@ def make_profile(options: Options, console: Console) -> Path:
     RefusedFit for a fit that is too far off, VertumnusError when ranks fail; samples are kept then.
     """
     sizes = sizes_of(options.points, options.model, options.config.workload.scaled_block_tokens)
-    longest = max(size.uncached + size.cached for size in sizes)
+    longest = _longest(sizes)
     plans = {
         degree: plan_for(options.config, options.model, options.live, degree, longest)
         for degree in options.config.cluster.degrees
@@ -81,7 +89,7 @@ def _sweep(
     file: SampleFile,
     console: Console,
 ) -> None:
-    longest = max(size.uncached + size.cached for size in sizes)
+    longest = _longest(sizes)
     if file.samples:
         told = f"continuing {file.path}: {len(file.samples)} samples of {file.header.started_at}"
         console.print(told, soft_wrap=True, markup=False)
@@ -99,6 +107,10 @@ def _sweep(
         ):
             sweep_steps(watch, schedule, file, progress.show)
             sweep_tails(watch, tails, file)
+
+
+def _longest(sizes: Sequence[Size]) -> Tokens:
+    return max(size.uncached + size.cached for size in (*sizes, YARDSTICK))
 
 
 def _steps(file: SampleFile) -> list[StepSample]:

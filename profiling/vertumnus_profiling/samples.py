@@ -46,19 +46,23 @@ class Header(Struct, frozen=True, tag="sweep", tag_field="kind"):
 
 
 class StepSample(Struct, frozen=True, tag="step", tag_field="kind"):
-    """A few prefills of one size, one after the other, on idle ranks."""
+    """A few prefills of one size on idle ranks, each between two of the yardstick's."""
 
     degree: int
     uncached: Tokens
     cached: Tokens
     steps: int
     """Prefills in the sample."""
-    median_s: float
+    wall_s: float
     """Wall time of the slowest rank, median over the prefills."""
-    fastest_s: float
-    cpu_per_rank_s: float
+    wall_ratio: float
+    """The same in yardsticks: each prefill over the mean of the two beside it, median."""
+    wall_yard_s: float
+    """The yardstick's own time meanwhile, median."""
+    cpu_s: float
     """CPU time of a rank, median over the prefills."""
-    least_cpu_per_rank_s: float
+    cpu_ratio: float
+    cpu_yard_s: float
     others: float | None
     """Share of the cores that others used meanwhile; None where the system does not tell."""
 

@@ -3,6 +3,10 @@
 Round after round over all points, so that a busy spell hits each of them alike. A sample that others
 disturbed is followed by another one of its point, within a bound: a machine that never gets quiet still
 ends, with times that say so.
+
+A machine's speed changes by itself, too, for seconds at a time (clocks, neighbours on the same host), and
+nothing here tells. So a point's time is how many yardsticks it takes, times what the yardstick takes in the
+middle of the whole sweep: what slows down both cancels.
 """
 
 from collections import Counter, deque
@@ -25,10 +29,7 @@ class MeasuredPoint(NamedTuple):
     wall_s: float
     cpu_per_rank_s: float
     is_quiet: bool
-    """Whether the times are medians of undisturbed samples; else they are the least of all prefills.
-
-    Others' work only ever adds, to CPU time as well: it takes caches and sibling threads.
-    """
+    """Whether there were undisturbed samples; else the times are those of all samples."""
 
 
 class Schedule:
@@ -92,15 +93,29 @@ def point_of(sample: StepSample) -> SweepPoint:
 def measured_points(points: Sequence[SweepPoint], samples: Iterable[StepSample]) -> list[MeasuredPoint]:
     """Return the times of each of *points* that has samples."""
     by_point: dict[SweepPoint, list[StepSample]] = {}
+    by_degree: dict[int, list[StepSample]] = {}
     for sample in samples:
         by_point.setdefault(point_of(sample), []).append(sample)
-    return [_measured(point, by_point[point]) for point in points if point in by_point]
+        by_degree.setdefault(sample.degree, []).append(sample)
+    yards = {degree: _yardstick(of_degree) for degree, of_degree in by_degree.items()}
+    return [_measured(point, by_point[point], yards[point.degree]) for point in points if point in by_point]
 
 
-def _measured(point: SweepPoint, samples: Sequence[StepSample]) -> MeasuredPoint:
-    quiet = [sample for sample in samples if is_quiet(sample.others)]
-    if quiet:
-        wall_s, cpu_s = median(s.median_s for s in quiet), median(s.cpu_per_rank_s for s in quiet)
-    else:
-        wall_s, cpu_s = min(s.fastest_s for s in samples), min(s.least_cpu_per_rank_s for s in samples)
-    return MeasuredPoint(point, wall_s, cpu_s, bool(quiet))
+def _yardstick(samples: Sequence[StepSample]) -> tuple[float, float]:
+    """Return what the yardstick takes at one degree, wall and CPU time [s]."""
+    usable = _usable(samples)
+    return median(s.wall_yard_s for s in usable), median(s.cpu_yard_s for s in usable)
+
+
+def _measured(
+    point: SweepPoint, samples: Sequence[StepSample], yardstick: tuple[float, float]
+) -> MeasuredPoint:
+    usable = _usable(samples)
+    wall_s = median(s.wall_ratio for s in usable) * yardstick[0]
+    cpu_s = median(s.cpu_ratio for s in usable) * yardstick[1]
+    return MeasuredPoint(point, wall_s, cpu_s, is_quiet(usable[0].others))
+
+
+def _usable(samples: Sequence[StepSample]) -> Sequence[StepSample]:
+    """Return the undisturbed samples, or all where there is none."""
+    return [sample for sample in samples if is_quiet(sample.others)] or samples

@@ -4,6 +4,7 @@ import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import pairwise
 from statistics import median
 
 from msgspec import structs
@@ -14,7 +15,7 @@ from vertumnus.config import RunConfig
 from vertumnus.domain.cluster import CpGroup
 from vertumnus.domain.request import blocks_for
 from vertumnus.domain.units import RequestId, Tokens
-from vertumnus.live.bench import DECODE_TOKENS, Bench, Point
+from vertumnus.live.bench import DECODE_TOKENS, Bench, Point, StepTiming
 from vertumnus.live.config import LiveConfig, ModelConfig
 from vertumnus.live.engine import LiveEngine
 from vertumnus.live.machine import others_share, read_cpu, usable_cores
@@ -24,8 +25,10 @@ from vertumnus_profiling.grid import Size, SweepPoint
 from vertumnus_profiling.samples import SampleFile, StepSample, TailSample
 from vertumnus_profiling.schedule import Schedule
 
-SAMPLE_S = 0.2
+SAMPLE_S = 0.3
 """A sample is as many prefills as this holds: the kernel counts others' CPU time in ticks of 10 ms [s]."""
+YARDSTICK = Size(512, 0)
+"""The prefill that all others are measured in: long enough to be steady, short enough to be had often."""
 
 
 def plan_for(
@@ -58,25 +61,16 @@ class Stopwatch:
 
     def steps(self, size: Size) -> StepSample:
         """Time prefills of *size*. Raises VertumnusError when one fails."""
-        point = Point(self._worker, *size)
-        if size not in self._warm:  # the first prefill of a size allocates
-            self._bench.time_step(point)
-            self._warm.add(size)
+        for new in {size, YARDSTICK} - self._warm:  # the first prefill of a size allocates
+            self._bench.time_step(Point(self._worker, *new))
+            self._warm.add(new)
+        point, yardstick = Point(self._worker, *size), Point(self._worker, *YARDSTICK)
         with self._watching() as others:
-            until, timings = time.monotonic() + SAMPLE_S, [self._bench.time_step(point)]
-            while time.monotonic() < until:
+            until, timings, yards = time.monotonic() + SAMPLE_S, [], [self._bench.time_step(yardstick)]
+            while not timings or time.monotonic() < until:
                 timings.append(self._bench.time_step(point))
-        return StepSample(
-            degree=self._worker.degree,
-            uncached=size.uncached,
-            cached=size.cached,
-            steps=len(timings),
-            median_s=median(timing.wall_s for timing in timings),
-            fastest_s=min(timing.wall_s for timing in timings),
-            cpu_per_rank_s=median(timing.cpu_per_rank_s for timing in timings),
-            least_cpu_per_rank_s=min(timing.cpu_per_rank_s for timing in timings),
-            others=others(),
-        )
+                yards.append(self._bench.time_step(yardstick))
+        return step_sample(self._worker.degree, size, timings, yards, others())
 
     def tail(self, input_tokens: Tokens) -> TailSample:
         """Time a hand-off of *input_tokens* and decoding. Raises VertumnusError when it fails."""
@@ -91,6 +85,32 @@ class Stopwatch:
         before, after = read_cpu(pids), None
         yield lambda: others_share(before, after, cores)
         after = read_cpu(pids)
+
+
+def step_sample(
+    degree: int,
+    size: Size,
+    timings: Sequence[StepTiming],
+    yards: Sequence[StepTiming],
+    others: float | None,
+) -> StepSample:
+    """Return what *timings* say, each of which was taken between two of *yards*."""
+    beside = list(zip(timings, pairwise(yards), strict=True))
+    return StepSample(
+        degree=degree,
+        uncached=size.uncached,
+        cached=size.cached,
+        steps=len(timings),
+        wall_s=median(timing.wall_s for timing in timings),
+        wall_ratio=median(t.wall_s / (a.wall_s + b.wall_s) * 2 for t, (a, b) in beside),
+        wall_yard_s=median(yard.wall_s for yard in yards),
+        cpu_s=median(timing.cpu_per_rank_s for timing in timings),
+        cpu_ratio=median(
+            t.cpu_per_rank_s / (a.cpu_per_rank_s + b.cpu_per_rank_s) * 2 for t, (a, b) in beside
+        ),
+        cpu_yard_s=median(yard.cpu_per_rank_s for yard in yards),
+        others=others,
+    )
 
 
 @contextmanager

@@ -24,8 +24,8 @@ from vertumnus_profiling.forms import (
 PUBLISHED = Coefficients(4e-3, 2e-5, 1e-6, 8e-5, 2e-8)
 DOUBLING = Coefficients(4e-3, 2e-5, 1e-6, 8e-5, 2e-8, 3e-3)
 OWN = {
-    1: DegreeCoefficients(3e-3, 9e-5, 2e-6, 2.1e-8),
-    2: DegreeCoefficients(9e-3, 6e-5, 1e-6, 0.9e-8),
+    1: DegreeCoefficients(3e-3, 9e-5, 2e-6, 2.1e-8, 1e-3),
+    2: DegreeCoefficients(9e-3, 6e-5, 1e-6, 0.9e-8, 4e-3),
     4: DegreeCoefficients(11e-3, 4e-5, 3e-6, 0.7e-8),
 }
 SIZES = [(r, p) for r in (64, 256, 1_024, 2_048) for p in (0, 512, 4_096)]

@@ -43,7 +43,7 @@ class Made:
             raise KeyboardInterrupt
         Made.asked.append(SweepPoint(self.degree, *size))
         took_s = TIMES.predict(self.degree, *size) / SECOND * (self.slowness if size[0] == 256 else 1.0)
-        return StepSample(self.degree, *size, 1, took_s, took_s, took_s, took_s, 0.0)
+        return StepSample(self.degree, *size, 1, took_s, took_s, 1.0, took_s, took_s, 1.0, 0.0)
 
     def tail(self, input_tokens: int) -> TailSample:
         """A millisecond of hand-off, two for each of 16 tokens."""
@@ -246,4 +246,4 @@ def test_a_whole_profile_on_real_ranks(tmp_path: Path, monkeypatch: pytest.Monke
     lines = [json.loads(line) for line in (path.with_suffix("") / "points.jsonl").read_text().splitlines()]
     steps = [line for line in lines if line["kind"] == "step"]
     assert len({(step["uncached"], step["cached"]) for step in steps}) == 6
-    assert all(0 < step["fastest_s"] <= step["median_s"] and step["cpu_per_rank_s"] > 0 for step in steps)
+    assert all(step["wall_s"] > 0 and step["wall_ratio"] > 0 and step["cpu_ratio"] > 0 for step in steps)

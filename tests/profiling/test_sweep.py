@@ -6,14 +6,14 @@ import msgspec
 import pytest
 
 from vertumnus.domain.errors import ConfigError
-from vertumnus.live.bench import DECODE_TOKENS
+from vertumnus.live.bench import DECODE_TOKENS, StepTiming
 from vertumnus.live.config import MODEL_PRESETS
 from vertumnus_profiling.conclude import clock_of, conclude
 from vertumnus_profiling.grid import Size, SweepPoint, points_of, sizes_of
 from vertumnus_profiling.options import read_options
 from vertumnus_profiling.samples import SampleFile, StepSample, SweepSettings, TailSample
 from vertumnus_profiling.schedule import MOST_TRIES, Schedule, measured_points
-from vertumnus_profiling.sweep import missing_tails, plan_for
+from vertumnus_profiling.sweep import missing_tails, plan_for, step_sample
 
 NANO = MODEL_PRESETS["nano"]
 SHORT, LONG = SweepPoint(1, 64, 0), SweepPoint(1, 256, 32)
@@ -23,9 +23,12 @@ SETTINGS = SweepSettings(
 )
 
 
-def sample(point: SweepPoint, others: float | None = QUIET, seconds: float = 0.01) -> StepSample:
-    """Three prefills of *point*, the fastest a tenth faster than the median; half of it is CPU time."""
-    return StepSample(*point, 3, seconds, seconds * 0.9, seconds / 2, seconds * 0.45, others)
+def sample(
+    point: SweepPoint, others: float | None = QUIET, seconds: float = 0.01, yard_s: float = 0.1
+) -> StepSample:
+    """Three prefills of *point* beside yardsticks of *yard_s*; half of it all is CPU time."""
+    ratio = seconds / yard_s
+    return StepSample(*point, 3, seconds, ratio, yard_s, seconds / 2, ratio, yard_s / 2, others)
 
 
 def drawn(schedule: Schedule, others: float | None, count: int) -> list[SweepPoint | None]:
@@ -65,13 +68,43 @@ def test_what_was_measured_before_is_skipped() -> None:
 
 
 def test_a_point_is_the_median_of_its_quiet_samples() -> None:
-    """1, 9 and 2 ms make 2 ms, whatever a disturbed 7 s says; without a quiet one the fastest counts."""
+    """1, 9 and 2 ms make 2 ms, whatever a disturbed 7 s says; without a quiet one all of them count."""
     samples = [sample(SHORT, QUIET, seconds) for seconds in (0.001, 0.009, 0.002)]
     (found,) = measured_points([SHORT, LONG], [*samples, sample(SHORT, DISTURBED, 7.0)])
-    assert (found.wall_s, found.cpu_per_rank_s, found.is_quiet) == (0.002, 0.001, True)
+    assert (found.wall_s, found.cpu_per_rank_s) == (pytest.approx(0.002), pytest.approx(0.001))
+    assert found.is_quiet
     (found,) = measured_points([SHORT], [sample(SHORT, DISTURBED, seconds) for seconds in (0.2, 0.1)])
-    assert (found.wall_s, found.is_quiet) == (pytest.approx(0.09), False)
-    assert found.cpu_per_rank_s == pytest.approx(0.045)
+    assert (found.wall_s, found.is_quiet) == (pytest.approx(0.15), False)
+    assert found.cpu_per_rank_s == pytest.approx(0.075)
+
+
+def test_what_slows_a_point_and_the_yardstick_alike_cancels() -> None:
+    """Two of three samples of 20 ms in a spell at half speed: 20 ms at the sweep's usual speed, not 40."""
+    slow = [sample(SHORT, seconds=0.04, yard_s=0.2)] * 2
+    usual = [sample(LONG, seconds=0.3, yard_s=0.1)] * 4
+    short, long = measured_points([SHORT, LONG], [*slow, sample(SHORT, seconds=0.02), *usual])
+    assert (short.wall_s, short.cpu_per_rank_s) == (pytest.approx(0.02), pytest.approx(0.01))
+    assert long.wall_s == pytest.approx(0.3)
+
+
+def test_each_degree_has_a_yardstick_of_its_own() -> None:
+    """Half a yardstick is 50 ms at degree 1 and 30 ms at degree 2."""
+    wide = SweepPoint(2, 64, 0)
+    samples = [sample(SHORT, seconds=0.05), sample(wide, seconds=0.03, yard_s=0.06)]
+    assert [found.wall_s for found in measured_points([SHORT, wide], samples)] == [
+        pytest.approx(0.05),
+        pytest.approx(0.03),
+    ]
+
+
+def test_a_sample_is_in_yardsticks_by_hand() -> None:
+    """2 s between yards of 1 and 3 s is one yardstick, 6 s between 3 and 3 s two; medians of both."""
+    timings = [StepTiming(2.0, 1.0), StepTiming(6.0, 2.0)]
+    yards = [StepTiming(1.0, 0.5), StepTiming(3.0, 0.5), StepTiming(3.0, 0.5)]
+    found = step_sample(2, Size(64, 32), timings, yards, None)
+    assert (found.wall_s, found.wall_ratio, found.wall_yard_s) == (4.0, 1.5, 3.0)
+    assert (found.cpu_s, found.cpu_ratio, found.cpu_yard_s) == (1.5, 3.0, 0.5)
+    assert (found.degree, found.uncached, found.cached, found.steps) == (2, 64, 32, 2)
 
 
 def test_tails_are_the_shortest_and_the_longest() -> None:

@@ -40,7 +40,10 @@ def with_declared(typed: Sequence[tuple[str, ...]], loader: ConfigLoader) -> lis
             require_options({word for job in declared[selecting] for word in job}, loader)
         jobs += [_joined(words, added) for added in declared[selecting]]
     # what is fixed in a block makes equal jobs of what was typed; jobs typed twice are not ours to mend
-    return list(dict.fromkeys(jobs)) if any(any(added) for added in declared.values()) else list(typed)
+    distinct: dict[tuple[str, ...], tuple[str, ...]] = {}
+    for job in jobs:
+        distinct.setdefault(tuple(sorted(job)), job)
+    return list(distinct.values()) if any(any(added) for added in declared.values()) else list(typed)
 
 
 def _joined(typed: Sequence[str], added: Sequence[str]) -> tuple[str, ...]:

@@ -39,9 +39,12 @@ def run_command(flags: Flags) -> int:
             _show_configs(typed, loader, flags)
             return OK
         jobs = composed_jobs(typed, loader, is_sweep=flags.multirun)
+        declared = with_declared(typed, loader)
     if flags.multirun:
         return sweep(jobs, flags)
     config = valid_config(jobs[0])
+    if declared != typed:
+        print(f"this experiment declares a sweep of {len(declared)} runs; -m runs them all", file=sys.stderr)
     return show_plan(config) if flags.dry_run else execute(config, jobs[0].words)
 
 
@@ -52,10 +55,7 @@ def composed_jobs(
 
     Raises ConfigError when what it declares cannot be read.
     """
-    declared = with_declared(typed, loader)
-    if not is_sweep and declared != list(typed):
-        print(f"this experiment declares a sweep of {len(declared)} runs; -m runs them all", file=sys.stderr)
-    words = declared if is_sweep else typed
+    words = with_declared(typed, loader) if is_sweep else typed
     return [_prepared(each, for_hydra(each, loader)) for each in words]
 
 

@@ -44,6 +44,8 @@ class DegreeCoefficients(Struct, frozen=True, forbid_unknown_fields=True):
     """Access to the cached prefix [s/token]."""
     per_pair_s: float
     """Attention work [s/query-key pair]."""
+    per_prefix_s: float = 0.0
+    """What any cached prefix costs a step, however short: its gathering is a round of its own [s]."""
 
     def __post_init__(self) -> None:
         _require_seconds(self)
@@ -56,6 +58,7 @@ class DegreeTime(Struct, frozen=True, gc=False):
     per_uncached_ns: float
     per_cached_ns: float
     per_pair_ns: float
+    per_prefix_ns: float = 0.0
 
 
 class PrefillTimeModel:
@@ -98,6 +101,7 @@ class PrefillTimeModel:
         # attention_work inlined: this runs for every candidate degree of every request
         return int(
             time.startup_ns
+            + (time.per_prefix_ns if cached else 0.0)
             + time.per_uncached_ns * uncached
             + time.per_cached_ns * cached
             + time.per_pair_ns * (uncached * cached + uncached * (uncached + 1) // 2)
@@ -129,6 +133,7 @@ def _of_degree(own: DegreeCoefficients) -> DegreeTime:
         per_uncached_ns=own.per_uncached_s * SECOND,
         per_cached_ns=own.per_cached_s * SECOND,
         per_pair_ns=own.per_pair_s * SECOND,
+        per_prefix_ns=own.per_prefix_s * SECOND,
     )
 
 

@@ -56,7 +56,7 @@ def fit_degree(points: Sequence[TimedPrefill]) -> DegreeCoefficients:
 
     Raises ValueError without points, or for one that took no time.
     """
-    terms = [(1.0, p.uncached, p.cached, attention_work(p.uncached, p.cached)) for p in points]
+    terms = [(1.0, p.uncached, p.cached, attention_work(p.uncached, p.cached), p.cached > 0) for p in points]
     return DegreeCoefficients(*_solve(terms, points))
 
 

@@ -44,8 +44,8 @@ def test_starting_values() -> None:
         ({"window_s": float("inf")}, "window_s must be at least 0.01, got inf"),
         ({"persistence": 0}, "persistence must be at least 1 window, got 0"),
         ({"cooldown_windows": -1}, "cooldown_windows must be at least 0, got -1"),
-        ({"lower": 1.05}, "lower must be at least 0 and below upper (1.05), got 1.05"),
-        ({"lower": float("nan")}, "lower must be at least 0 and below upper (1.05), got nan"),
+        ({"lower": 1.05}, "0 <= lower < upper must hold, found lower 1.05 and upper 1.05"),
+        ({"lower": float("nan")}, "0 <= lower < upper must hold, found lower nan and upper 1.05"),
         ({"upper": 0.0, "lower": -1.0}, "upper must be above 0, got 0.0"),
         ({"long_tokens": 0}, "long_tokens must be at least 1 token, got 0"),
         ({"long_change": 1.0}, "long_change must be in (0, 1), got 1.0"),
@@ -53,7 +53,7 @@ def test_starting_values() -> None:
     ],
 )
 def test_each_wrong_value_is_named(kind: type, wrong: dict[str, float], problem: str) -> None:
-    """The message starts with the field and says value and bound."""
+    """The message names the field, or both that contradict each other, and says value and bound."""
     with pytest.raises(ValueError) as caught:
         kind(**wrong)
     assert problem in str(caught.value).splitlines()

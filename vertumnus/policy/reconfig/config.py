@@ -81,8 +81,8 @@ class Thresholds(Movable, frozen=True, kw_only=True):
     def _band_problems(self) -> Iterator[str]:
         if not 0.0 < self.upper < inf:
             yield f"upper must be above 0, got {self.upper}"
-        if not 0.0 <= self.lower < self.upper:
-            yield f"lower must be at least 0 and below upper ({self.upper}), got {self.lower}"
+        elif not 0.0 <= self.lower < self.upper:
+            yield f"0 <= lower < upper must hold, found lower {self.lower} and upper {self.upper}"
         if self.long_tokens < 1:
             yield f"long_tokens must be at least 1 token, got {self.long_tokens}"
         if not 0.0 < self.long_change < 1.0:
