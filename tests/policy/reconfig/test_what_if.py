@@ -114,6 +114,15 @@ def test_turning_back_takes_twice_as_much() -> None:
     assert [rig.window(1.0, 1.2, mean).move for mean in (0.85, 0.96, 0.98)] == [None, None, MERGE]
 
 
+def test_a_new_demand_may_want_the_opposite_at_once() -> None:
+    """A split for 400 requests a window, then 100: the merge needs 10 %, not twice that."""
+    rig = Rig()
+    assert rig.window(1.0, 0.85, 1.2).move == SPLIT
+    rig.controller.note_transition()
+    rig.close(requests=100)
+    assert rig.answer(1.0, 1.2, 0.85).move == MERGE
+
+
 def test_demand_that_alternates_moves_nothing() -> None:
     """Windows that speak for a split and for a merge by turns, by as much: neither is ever made."""
     rig = Rig()
@@ -197,16 +206,16 @@ def test_nothing_to_ask() -> None:
 
 
 def test_the_past_reaches_as_far_as_it_takes_for_enough_requests() -> None:
-    """Windows of 400, 100, 100, 50, 0, 0 requests and a need of 300, at most 60 s: worked by hand."""
+    """Windows of 310, 140, 120, 110, 130 requests and a need of 300, at most 60 s, of one demand from 140 on."""
     rig = Rig(replay_requests=300, replay_s=60.0)
     spans, repeats = [], []
-    for requests in (400, 100, 100, 50, 0, 0):
+    for requests in (310, 140, 120, 110, 130, 290):
         (asked,) = rig.close(requests=requests).orders
         spans.append(asked.span_ns // SECOND)
         repeats.append(asked.repeats)
         rig.answer(1.0, 1.0)
-    assert spans == [20, 40, 60, 60, 60, 60]
-    assert repeats == [3, 2, 1, 1, 1, 1], "as far as horizon_s"
+    assert spans == [20, 20, 40, 60, 60, 20]
+    assert repeats == [3, 3, 2, 1, 1, 3], "as far as horizon_s"
 
 
 @pytest.mark.parametrize(

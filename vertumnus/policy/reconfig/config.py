@@ -111,7 +111,8 @@ class WhatIfController(Movable, frozen=True, kw_only=True, tag_field="name", tag
     window_s: float = 20.0
     """H: time between two forecasts, and length of an observation window [s]."""
     replay_requests: int = 300
-    """The near future are the arrivals of the last windows, as many as it takes to bring so many requests."""
+    """The near future are the arrivals of the last windows, as many as it takes to bring so many requests,
+    but none from before a change of demand (`past`)."""
     replay_s: float = 120.0
     """At most so long a past, in whole windows [s]."""
     horizon_s: float = 60.0
@@ -122,7 +123,8 @@ class WhatIfController(Movable, frozen=True, kw_only=True, tag_field="name", tag
     """A move is made when the shares of the mean TTFT that its kind would have saved, window by window,
     add up to more than this; what it would have cost takes away from the sum, which never is below 0."""
     turn_factor: float = 2.0
-    """As many times ``min_gain`` for a move the other way than the last one: chance must not turn it."""
+    """As many times ``min_gain`` for a move the other way than the last one for the same demand: chance must
+    not turn it."""
     persistence: int = 1
     """Windows in a row, at least, in which a kind of move would have saved something."""
     cooldown_windows: int = 0

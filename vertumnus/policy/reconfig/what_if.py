@@ -6,7 +6,6 @@ up to more than ``min_gain`` (`evidence`), and ``persistence`` windows in a row 
 the composition that it is shown, at the question and again at the answer.
 """
 
-from collections import deque
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -20,6 +19,7 @@ from vertumnus.policy.reconfig.choose import ranked
 from vertumnus.policy.reconfig.config import WhatIfController
 from vertumnus.policy.reconfig.evidence import Evidence, Gain
 from vertumnus.policy.reconfig.moves import moves
+from vertumnus.policy.reconfig.past import Past
 from vertumnus.policy.reconfig.verdict import PoolView, Verdict
 from vertumnus.policy.reconfig.window import DemandWindow, WindowReport
 
@@ -38,14 +38,13 @@ class WhatIf:
         self._config = config
         self._lattice = lattice
         self._window = DemandWindow(0, long_tokens, config.long_fraction_by)
-        self._arrivals: deque[int] = deque(maxlen=_windows(config))
-        """Requests of the last windows, the latest first."""
+        self._past = Past(_windows(config))
         self._open: _Question | None = None
         self._last_id = 0
         self._cooling = 0
         self._evidence = Evidence()
         self._last: Direction | None = None
-        """The kind of the last move that it made."""
+        """The kind of the last move that it made for this demand; a new demand may well want the opposite."""
 
     @property
     def config(self) -> WhatIfController:
@@ -60,7 +59,7 @@ class WhatIf:
     def retune(self, config: WhatIfController) -> None:
         """Decide by *config* from the end of this window on; what is long, and by what share, stays."""
         self._config = config
-        self._arrivals = deque(self._arrivals, maxlen=_windows(config))
+        self._past.reach(_windows(config))
 
     def note_routed(self, degree: int, uncached: Tokens, cached: Tokens, service_ns: Nanoseconds) -> None:
         """Count a request where it is first routed."""
@@ -74,14 +73,15 @@ class WhatIf:
     def close_window(self, due_ns: Nanoseconds, view: PoolView) -> Verdict:
         """End the window and ask for a forecast, unless there is a reason not to, which is noted."""
         report = self._window.close(due_ns)
-        self._arrivals.appendleft(report.requests)
+        if self._past.note(report.requests):
+            self._last = None
         candidates = self._candidates(view)
         reason = self._reason_not_to_ask(view, candidates)
         if reason:
             return Verdict((self._note(report, reason),))
         self._last_id += 1
         self._open = _Question(self._last_id, report, view.composition)
-        span_ns = self._span_ns()
+        span_ns = self._past.windows_of(self._config.replay_requests) * self.window_ns
         repeats = max(1, -(-to_ns(self._config.horizon_s) // span_ns))
         asked = Forecast(self._last_id, tuple(candidates), span_ns, repeats, self._config.load)
         return Verdict((asked,))
@@ -136,15 +136,6 @@ class WhatIf:
         if view.busy:
             return "a transition is under way"
         return "" if candidates else "no move is legal"
-
-    def _span_ns(self) -> Nanoseconds:
-        """Return the span of the last windows that have brought enough requests, at least one of them."""
-        requests = 0
-        for windows, arrived in enumerate(self._arrivals, 1):
-            requests += arrived
-            if requests >= self._config.replay_requests:
-                return windows * self.window_ns
-        return len(self._arrivals) * self.window_ns
 
     def _note(
         self, report: WindowReport, reason: str, question: _Question | None = None, move: Move | None = None
