@@ -40,7 +40,7 @@ class Options(Struct, frozen=True, kw_only=True):
     live: LiveConfig
     points: str = "full"
     """A named grid, or ``R+P,...``."""
-    repeats: int = 5
+    repeats: int = 8
     """Undisturbed samples of each point, >= 1."""
     out: Path = Path("conf", "profile")
     """Folder of the profile; points and figures go to one of its name beside it."""
@@ -89,7 +89,7 @@ def _parser() -> argparse.ArgumentParser:
         "--points", default="full", metavar="GRID", help="quick, full (default) or R+P,R+P,... [tokens]"
     )
     parser.add_argument(
-        "--repeats", type=int, default=5, metavar="N", help="undisturbed samples of each point; default 5"
+        "--repeats", type=int, default=8, metavar="N", help="undisturbed samples of each point; default 8"
     )
     parser.add_argument(
         "--out",

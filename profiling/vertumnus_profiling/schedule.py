@@ -74,7 +74,7 @@ class Schedule:
         """Return how far *point* has come, `MOST_TRIES` for each sample that is wanted of it."""
         if self._is_done(point):
             return MOST_TRIES * self._repeats
-        return self._tries[point] + (MOST_TRIES - 1) * self._quiet[point]
+        return max(self._tries[point], MOST_TRIES * self._quiet[point])
 
     def _is_done(self, point: SweepPoint) -> bool:
         return self._quiet[point] >= self._repeats or self._tries[point] >= MOST_TRIES * self._repeats

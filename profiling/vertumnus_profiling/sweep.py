@@ -66,7 +66,9 @@ class Stopwatch:
             self._warm.add(new)
         point, yardstick = Point(self._worker, *size), Point(self._worker, *YARDSTICK)
         with self._watching() as others:
-            until, timings, yards = time.monotonic() + SAMPLE_S, [], [self._bench.time_step(yardstick)]
+            until = time.monotonic() + SAMPLE_S
+            timings: list[StepTiming] = []
+            yards = [self._bench.time_step(yardstick)]
             while not timings or time.monotonic() < until:
                 timings.append(self._bench.time_step(point))
                 yards.append(self._bench.time_step(yardstick))

@@ -4,6 +4,8 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from vertumnus.domain.errors import ConfigError
 from vertumnus.live.bench import DECODE_TOKENS, StepTiming
@@ -57,6 +59,17 @@ def test_a_disturbed_point_is_measured_again_and_not_for_ever() -> None:
     schedule = Schedule([SHORT], 2)
     assert drawn(schedule, DISTURBED, 7) == [SHORT] * (2 * MOST_TRIES) + [None]
     assert schedule.done == schedule.total
+
+
+@given(st.lists(st.booleans(), max_size=60))
+def test_progress_never_goes_back_nor_beyond_the_end(quiet: list[bool]) -> None:
+    """Whatever others do meanwhile, done rises to total, and is total only when nothing is wanted."""
+    schedule, before = Schedule([SHORT, LONG], 3), 0
+    for is_quiet in quiet:
+        drawn(schedule, QUIET if is_quiet else DISTURBED, 1)
+        assert before <= schedule.done <= schedule.total
+        before = schedule.done
+    assert (schedule.next() is None) == (before == schedule.total)
 
 
 def test_what_was_measured_before_is_skipped() -> None:

@@ -206,7 +206,7 @@ def test_nothing_to_ask() -> None:
 
 
 def test_the_past_reaches_as_far_as_it_takes_for_enough_requests() -> None:
-    """Windows of 310, 140, 120, 110, 130 requests and a need of 300, at most 60 s, of one demand from 140 on."""
+    """A need of 300, at most 60 s, and demand changes after 310 and after 130 requests: worked by hand."""
     rig = Rig(replay_requests=300, replay_s=60.0)
     spans, repeats = [], []
     for requests in (310, 140, 120, 110, 130, 290):

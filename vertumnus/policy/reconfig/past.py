@@ -21,7 +21,7 @@ class Past:
         self._arrivals = deque(self._arrivals, maxlen=most)  # a deque drops its right end, the oldest
 
     def note(self, requests: int) -> bool:
-        """Take a window that has ended; return whether demand has changed, what came before is forgotten then."""
+        """Take a window that has ended; return whether demand has changed, which forgets what came before."""
         changed = bool(self._arrivals) and differs(requests, self._arrivals)
         if changed:
             self._arrivals.clear()
