@@ -65,6 +65,21 @@ def test_every_policy_runs_and_replays(tmp_path, policy) -> None:
     assert audit.is_clean and audit.records > 400 * 10
 
 
+def test_admission_turns_requests_away_and_replays(tmp_path) -> None:
+    """Far above saturation some are rejected with the reason, and count as missed; both replays are exact."""
+    folder = run(tmp_path, "admission=on", "policy=paper", "arrival.rate=300")
+    rows = pq.read_table(folder / "requests.parquet").to_pylist()
+    rejected = [row for row in rows if row["status"] == "rejected"]
+    assert 20 < len(rejected) < 400 and not any(row["slo_met"] for row in rejected)
+    assert all(row["reason"].startswith("admission: predicted TTFT") for row in rejected)
+    measured = rows[60:]  # after a warm-up of 15 %
+    met = sum(row["input_tokens"] for row in measured if row["slo_met"])
+    (told,) = pq.read_table(folder / "runs.parquet", columns=["slo_attainment", "rejected"]).to_pylist()
+    assert told["rejected"] == len(rejected)
+    assert told["slo_attainment"] == pytest.approx(met / sum(row["input_tokens"] for row in measured))
+    assert audit_run(find_run(tmp_path).run).is_clean
+
+
 def test_time_to_first_token_is_the_sum_of_its_parts(tmp_path) -> None:
     """ttft = queue + cache wait + prefill + ext in every row, and cached never exceeds the oracle's."""
     rows = pq.read_table(run(tmp_path) / "requests.parquet").to_pylist()

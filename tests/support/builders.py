@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from vertumnus.domain.prefill_time import Coefficients, PrefillTimeModel
 from vertumnus.domain.profile import ModelProfile
 from vertumnus.domain.request import Request
+from vertumnus.policy.admission import Admission
 from vertumnus.policy.config import CacheConfig, PaperPolicy, PolicyConfig
 from vertumnus.policy.control_plane import ControlPlane
 from vertumnus.policy.correction import CorrectionConfig
@@ -89,6 +90,7 @@ def a_control_plane(
     controller: ControllerConfig | None = None,
     kappa: dict[int, float] | None = None,
     correction: CorrectionConfig | None = None,
+    admission: Admission | None = None,
 ) -> ControlPlane:
     """A control plane of *cluster* over the profile's times."""
     cluster = cluster or a_cluster()
@@ -106,6 +108,7 @@ def a_control_plane(
         controller=controller,
         kappa=kappa,
         correction=correction,
+        admission=admission,
         observer=None if observe is None else Observer(observe),
     )
 

@@ -13,6 +13,7 @@ GROUPS = (
     "controller",
     "initial",
     "correction",
+    "admission",
     "backend",
     "profile",
     "arrival",

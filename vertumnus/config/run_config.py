@@ -7,6 +7,7 @@ from msgspec import Struct
 
 from vertumnus.domain.profile import ModelProfile
 from vertumnus.live.config import LiveConfig, ModelConfig
+from vertumnus.policy.admission import AdmissionConfig
 from vertumnus.policy.config import CacheConfig, PolicyConfig
 from vertumnus.policy.correction import CorrectionConfig
 from vertumnus.policy.reconfig.config import ControllerConfig, ManualController
@@ -46,6 +47,8 @@ class RunConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """How the prefix index ages its statistics."""
     records: RecordsConfig
     """What is measured and kept."""
+    admission: AdmissionConfig = AdmissionConfig()
+    """Who is let in, by predicted TTFT."""
     correction: CorrectionConfig = CorrectionConfig()
     """How observed prefill times correct the profile's predictions."""
     controller: ControllerConfig = ManualController()

@@ -36,6 +36,7 @@ from vertumnus.domain.prefill_time import PrefillTimeModel
 from vertumnus.domain.profile import Kappa
 from vertumnus.domain.request import Request
 from vertumnus.domain.units import Blocks, JobId, Nanoseconds, RequestId, Tokens, to_ns
+from vertumnus.policy.admission import Admission, AdmissionConfig
 from vertumnus.policy.candidates import WorkerState
 from vertumnus.policy.composer import Books, compose
 from vertumnus.policy.config import CacheConfig, PolicyConfig
@@ -88,6 +89,7 @@ class ControlPlane:
         kappa: Mapping[int, Kappa] | None = None,
         token_scale: float = 1.0,
         correction: CorrectionConfig | None = None,
+        admission: Admission | None = None,
         observer: Observer | None = None,
     ) -> None:
         self._correction = Correction(correction or CorrectionConfig(enabled=False), prefill_time)
@@ -112,6 +114,7 @@ class ControlPlane:
             policy, self.pool, self.ledger, prefill_time, block_tokens, self.prefixes.puller, observer
         )
         self.operators = self._take_operators(None if correction is None else self._correction)
+        self._admission = admission or Admission(AdmissionConfig(), None)
         self._waiting = Waiting()
         self.recent = RecentArrivals()
         self._prefill_time = prefill_time
@@ -210,6 +213,7 @@ class ControlPlane:
         orders: list[AnyOrder] = []
         for request_id in fact.request_ids:
             self.ledger.release(request_id)
+            self._admission.returned(request_id)
             placed = self._open[request_id]
             placed.attempt += fact.is_failure
             if fact.is_final or placed.attempt >= self._max_attempts:
@@ -233,6 +237,7 @@ class ControlPlane:
 
     def _ended(self, fact: RequestEnded) -> list[AnyOrder]:
         self.ledger.release(fact.request_id)
+        self._admission.ended(fact.request_id)
         self._waiting.discard(fact.request_id)
         del self._open[fact.request_id]
         return []
@@ -242,8 +247,12 @@ class ControlPlane:
         if decision.chosen is None:
             return self._without_worker(placed, decision)
         offer = decision.offers[decision.chosen]
+        verdict = self._admission.judge(request, offer, now)
+        if verdict.kind == "reject":
+            return [self._admission.refusal(request, verdict)]
         held = match.held[self.pool.workers[offer.worker].place]
         priority = request.arrival_ns if offer.priority is None else offer.priority
+        priority += self._admission.deferral(verdict)
         brings = (request.block_keys or ())[held:] if self._placer.counts_pending else ()
         self.ledger.reserve(
             request.request_id,
@@ -321,6 +330,7 @@ class ControlPlane:
             self.index.install(path, first_block, owners)
         for request_id in self._running.pop(fact.step_id):
             self.ledger.release(request_id)
+            self._admission.prefilled(request_id, fact.at)
         return self._correction.end(fact.step_id, fact.compute_ns)
 
     def _step_failed(self, fact: StepFailed) -> list[AnyOrder]:

@@ -7,6 +7,7 @@ from vertumnus.config import RunConfig, to_run_config
 from vertumnus.domain.errors import ConfigError, InvariantError
 from vertumnus.domain.profile import ModelProfile
 from vertumnus.domain.units import Tokens
+from vertumnus.policy.admission import Admission
 from vertumnus.policy.control_plane import ControlPlane
 from vertumnus.policy.placement import Observer
 from vertumnus.records.log import LogHeader
@@ -58,6 +59,7 @@ def build_pool(
         kappa=profile.capacity,
         token_scale=config.workload.token_scale,
         correction=config.correction,
+        admission=Admission(config.admission, profile),
         observer=observer,
     )
     return Pool(Fleet(cluster, block_tokens), control)
