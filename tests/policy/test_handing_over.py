@@ -110,3 +110,30 @@ def test_a_mode_without_a_controller_is_refused(action) -> None:
     (answer,) = control.handle(OperatorActed(0, 1, "ann", action))
     assert answer == Answer(1, False, f"{action}: controller=manual has no controller that moves workers")
     assert control.mode(0) == "manual"
+
+
+def test_off_by_hand_lets_nobody_move() -> None:
+    """The controller's moves are left, operators' are refused, until manual or auto ends it."""
+    desk = Desk()
+    desk.wish("off")
+    note, orders = desk.end_window()
+    assert note.reason.endswith("is left, the mode is off") and orders == []
+    (answer,) = desk.control.handle(OperatorActed(desk.now, 99, "bob", "split", (WHOLE,)))
+    assert answer == Answer(99, False, "moves were turned off; manual or auto turns them on again")
+    desk.wish("auto")
+    assert desk.end_window()[1] == [Drain(WHOLE)]
+
+
+def test_off_by_hand_without_a_controller_ends_with_manual() -> None:
+    """Under controller=manual, too, a composition can be frozen and thawed; auto stays refused."""
+    control = a_control_plane()
+    for number, (action, accepted, mode) in enumerate(
+        [
+            ("off", True, "off"),
+            ("auto", False, "off"),
+            ("manual", True, "manual"),
+            ("manual", False, "manual"),
+        ]
+    ):
+        (answer,) = control.handle(OperatorActed(0, number, "ann", action))
+        assert answer.accepted == accepted and control.mode(0) == mode

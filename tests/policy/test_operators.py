@@ -5,7 +5,7 @@ import pickle
 import pytest
 
 from tests.support.builders import a_control_plane, a_prefill_time, a_request
-from tests.support.control_rig import LEFT, PAIR, RIGHT, Rig
+from tests.support.control_rig import LEFT, PAIR, RIGHT, Desk
 from vertumnus.domain.cluster import CpGroup, Lattice
 from vertumnus.domain.facts import OperatorActed, RankLost, RequestsReturned, TimerFired, WorkerDrained
 from vertumnus.domain.orders import Answer, Drain, Prefill, Reject, Reopen
@@ -15,26 +15,6 @@ from vertumnus.policy.reconfig.capacity import Capacity
 from vertumnus.policy.reconfig.config import ThresholdsController
 from vertumnus.policy.reconfig.controller import Controller
 from vertumnus.policy.tuning import Tuning
-
-
-class Desk(Rig):
-    """A rig that is told wishes."""
-
-    wishes = 0
-
-    def wish(self, action: str, *workers: CpGroup, setting: str = "", value=None, who: str = "ann") -> list:
-        """Return the orders that follow, the answer first."""
-        self.wishes += 1
-        orders = self.tell(OperatorActed(self.now, self.wishes, who, action, workers, setting, value))
-        answers = [order for order in orders if isinstance(order, Answer)]
-        assert [answer.action_id for answer in answers] == [self.wishes] and orders[0] is answers[0]
-        return orders
-
-    def refusal(self, action: str, *workers: CpGroup, **more) -> str:
-        """Return why a wish is refused; nothing else follows."""
-        (answer,) = self.wish(action, *workers, **more)
-        assert not answer.accepted
-        return answer.reason
 
 
 def test_a_drained_worker_gets_nothing_until_it_is_reopened() -> None:

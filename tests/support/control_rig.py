@@ -6,13 +6,14 @@ from vertumnus.domain.facts import (
     AnyFact,
     Evicted,
     Installed,
+    OperatorActed,
     RequestArrived,
     RequestEnded,
     StepFinished,
     StepItem,
     StepStarted,
 )
-from vertumnus.domain.orders import AnyOrder, Prefill
+from vertumnus.domain.orders import Answer, AnyOrder, Prefill
 from vertumnus.domain.request import Request
 from vertumnus.policy.config import (
     CacheConfig,
@@ -71,6 +72,26 @@ class Rig:
     def seed(self, worker: CpGroup, keys: tuple[int, ...] = KEYS) -> None:
         """Let *worker* alone hold *keys*, each block on rank first + i mod C."""
         self.control.index.install(keys, 0, [worker.first_rank + i % worker.degree for i in range(len(keys))])
+
+
+class Desk(Rig):
+    """A rig that is told wishes."""
+
+    wishes = 0
+
+    def wish(self, action: str, *workers: CpGroup, setting: str = "", value=None, who: str = "ann") -> list:
+        """Return the orders that follow, the answer first."""
+        self.wishes += 1
+        orders = self.tell(OperatorActed(self.now, self.wishes, who, action, workers, setting, value))
+        answers = [order for order in orders if isinstance(order, Answer)]
+        assert [answer.action_id for answer in answers] == [self.wishes] and orders[0] is answers[0]
+        return orders
+
+    def refusal(self, action: str, *workers: CpGroup, **more) -> str:
+        """Return why a wish is refused; nothing else follows."""
+        (answer,) = self.wish(action, *workers, **more)
+        assert not answer.accepted
+        return answer.reason
 
 
 def a_long_hit(request_id: int, extra: int = 8) -> Request:

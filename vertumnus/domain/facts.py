@@ -243,9 +243,12 @@ class WorkerResumed(Fact, frozen=True, gc=False, array_like=True, tag=True):
     worker: CpGroup
 
 
-Action: TypeAlias = Literal["split", "merge", "auto", "manual", "drain", "reopen", "tune", "undo", "speed"]
-"""What an operator may ask for: a move; who moves from now on, the controller or operators alone; a worker
-out of routing or back; a parameter, or the last one back; the speed of a paced run."""
+Action: TypeAlias = Literal[
+    "split", "merge", "auto", "manual", "off", "drain", "reopen", "copy", "reclaim", "tune", "undo", "speed"
+]
+"""What an operator may ask for: a move; who moves from now on, the controller, operators alone or nobody;
+a worker out of routing or back; a prefix copied to a worker or deleted there; a parameter, or the last one
+back; the speed of a paced run."""
 
 
 class OperatorActed(Fact, frozen=True, gc=False, array_like=True, tag=True):
@@ -255,11 +258,11 @@ class OperatorActed(Fact, frozen=True, gc=False, array_like=True, tag=True):
     who: str
     action: Action
     workers: tuple[CpGroup, ...] = ()
-    """The one to split, drain or reopen, or the two to merge."""
+    """The one to split, drain or reopen, to copy to or to delete at, or the two to merge."""
     setting: str = ""
     """What to tune, named as in a config: "policy.beta"."""
     value: int | float | str | None = None
-    """What to set: the parameter tuned, or the speed of a paced run."""
+    """What to set: the parameter tuned, or the speed of a paced run; a prefix by its last block's key."""
 
 
 class ForecastFinished(Fact, frozen=True, gc=False, array_like=True, tag=True):

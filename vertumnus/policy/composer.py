@@ -89,8 +89,6 @@ class Composer:
 
     def operator_acted(self, fact: OperatorActed) -> list[AnyOrder]:
         """Answer a wish for a move or a mode and see to it. Raises ConfigError when it is illegal."""
-        if self.mode.at(fact.at) == Mode.OFF:
-            raise ConfigError("controller=off takes no moves; use controller=manual")
         return [Answer(fact.action_id, True, ""), *self._comply(fact)]
 
     def legal_move(self, kind: Direction, workers: Collection[CpGroup]) -> Move:
@@ -128,10 +126,11 @@ class Composer:
 
     def _comply(self, fact: OperatorActed) -> list[AnyOrder]:
         """Do what an operator wants. Raises ConfigError, and changes nothing, when it is not legal."""
-        if fact.action == "auto" or fact.action == "manual":
+        if fact.action == "auto" or fact.action == "manual" or fact.action == "off":
             self.mode.turn(fact.action)
             return []
         assert fact.action in ("split", "merge")
+        self.mode.check_move_by_hand(fact.at)
         move = self.legal_move(fact.action, fact.workers)
         self.mode.note_move_by_hand(fact.at)
         return self._begin(move)

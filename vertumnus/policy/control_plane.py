@@ -146,7 +146,7 @@ class ControlPlane:
         tuning.add("policy", self._placer)
         tuning.add("controller", self._composer.controller)
         tuning.add("correction", correction)
-        return Operators(self._composer, Holds(self.pool), tuning)
+        return Operators(self._composer, Holds(self.pool), self.prefixes.by_hand, tuning)
 
     def start(self) -> list[AnyOrder]:
         """Return the orders that come before the first fact."""

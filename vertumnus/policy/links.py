@@ -27,7 +27,7 @@ class Links:
 
     def __init__(self, config: LinkConfig, block_bytes: int) -> None:
         self._config = config
-        self._block_bytes = block_bytes
+        self.block_bytes = block_bytes
         self._open: dict[int, _Reservation] = {}
         self._out: dict[CpGroup, Nanoseconds] = {}
         self._in: dict[CpGroup, Nanoseconds] = {}
@@ -41,7 +41,7 @@ class Links:
 
     def copy_ns(self, blocks: Blocks) -> Nanoseconds:
         """Return the time of a copy of *blocks* alone on its links [ns]."""
-        return self._config.transfer(blocks * self._block_bytes)
+        return self._config.transfer(blocks * self.block_bytes)
 
     def out_free(self, worker: CpGroup) -> Nanoseconds:
         """Return when a copy out of *worker* may start; an instant that has passed when it is free."""

@@ -6,7 +6,9 @@ from vertumnus.domain.cluster import CpGroup
 from vertumnus.domain.errors import ConfigError
 from vertumnus.domain.facts import OperatorActed
 from vertumnus.domain.orders import Answer, AnyOrder
+from vertumnus.domain.units import BlockKey
 from vertumnus.policy.composer import Composer
+from vertumnus.policy.prefix.by_hand import PrefixHand
 from vertumnus.policy.reconfig.holds import Holds
 from vertumnus.policy.tuning import Tuning, Value
 
@@ -14,14 +16,17 @@ from vertumnus.policy.tuning import Tuning, Value
 class Operators:
     """Takes wishes one after the other, so that two operators at once get a consistent result."""
 
-    def __init__(self, composer: Composer, holds: Holds, tuning: Tuning) -> None:
+    def __init__(self, composer: Composer, holds: Holds, prefixes: PrefixHand, tuning: Tuning) -> None:
         self._composer = composer
         self._holds = holds
+        self._prefixes = prefixes
         self._tuning = tuning
         self._handlers: dict[str, Callable[[OperatorActed], list[AnyOrder]]] = {
-            **dict.fromkeys(("split", "merge", "auto", "manual"), composer.operator_acted),
+            **dict.fromkeys(("split", "merge", "auto", "manual", "off"), composer.operator_acted),
             "drain": self._drain,
             "reopen": self._reopen,
+            "copy": self._copy,
+            "reclaim": self._reclaim,
             "tune": self._tune,
             "undo": self._undo,
             "speed": self._speed,
@@ -45,6 +50,15 @@ class Operators:
     def _reopen(self, fact: OperatorActed) -> list[AnyOrder]:
         return [Answer(fact.action_id, True, ""), *self._holds.reopen(_one(fact))]
 
+    def _copy(self, fact: OperatorActed) -> list[AnyOrder]:
+        order = self._prefixes.copy(_prefix(fact), _one(fact), fact.at)
+        blocks = len(order.path) - order.first_block
+        return [Answer(fact.action_id, True, f"{blocks} of {len(order.path)} blocks"), order]
+
+    def _reclaim(self, fact: OperatorActed) -> list[AnyOrder]:
+        order = self._prefixes.reclaim(_prefix(fact), _one(fact), fact.at)
+        return [Answer(fact.action_id, True, f"{len(order.keys)} blocks"), order]
+
     def _tune(self, fact: OperatorActed) -> list[AnyOrder]:
         return [Answer(fact.action_id, True, str(self._tuning.change(fact.setting, fact.value)))]
 
@@ -60,6 +74,15 @@ class Operators:
                 f"{fact.value:g}x" if isinstance(fact.value, int | float) else "as it is",
             )
         ]
+
+
+def _prefix(fact: OperatorActed) -> BlockKey:
+    """Return the last block of the prefix that a wish is for. Raises ConfigError when it names none."""
+    if type(fact.value) is not int:
+        raise ConfigError(
+            f"{fact.action}: found {fact.value!r}, it takes the number of a prefix's last block"
+        )
+    return fact.value
 
 
 def _one(fact: OperatorActed) -> CpGroup:

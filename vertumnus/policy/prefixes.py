@@ -26,6 +26,7 @@ from vertumnus.policy.ledger import Ledger
 from vertumnus.policy.links import Links
 from vertumnus.policy.placement import Offer
 from vertumnus.policy.pool import PoolState
+from vertumnus.policy.prefix.by_hand import PrefixHand
 from vertumnus.policy.prefix.heat import note_scan
 from vertumnus.policy.prefix.index import Match, PrefixIndex
 from vertumnus.policy.prefix.manager import PrefixManager
@@ -68,6 +69,7 @@ class Prefixes:
             block_tokens=block_tokens,
             block_bytes=block_bytes,
         )
+        self.by_hand = PrefixHand(pool, self.index, self.transfers, self._manager.reclaimer)
         self.handlers: Mapping[type[AnyFact], Callable[[Any], list[AnyOrder]]] = {
             TransferStarted: self._transfer_started,
             TransferFinished: self._transfer_finished,

@@ -106,7 +106,10 @@ class FaultList:
 
 
 def wished(wish: OperatorActed) -> str:
-    """Return what an operator asked for: "merge 0x2 + 2x2", "tune policy.beta 1.5"."""
+    """Return what an operator asked for: "merge 0x2 + 2x2", "tune beta 1.5", "copy prefix 7 to 0x2"."""
+    if wish.action in ("copy", "reclaim"):
+        where = "to" if wish.action == "copy" else "at"
+        return f"{wish.action} prefix {wish.value} {where} {' + '.join(map(str, wish.workers))}"
     value = "" if wish.value is None else f"{wish.value}"
     workers = " + ".join(map(str, wish.workers))
     return " ".join(word for word in (wish.action, workers, wish.setting, value) if word)

@@ -191,11 +191,16 @@ class PrefixIndex:
             replicas = self._replicas_of[owners] = tuple(item for item in counts if item[1])
         return replicas
 
-    def ranks_with_children(self, keys: Container[BlockKey | None]) -> dict[BlockKey | None, int]:
-        """Return the ranks that hold a child of each of *keys* that has one, as a bitmask."""
+    def ranks_with_children(
+        self, keys: Container[BlockKey | None], aside: Container[BlockKey] = ()
+    ) -> dict[BlockKey | None, int]:
+        """Return the ranks that hold a child of each of *keys* that has one, those in *aside* left out.
+
+        Ranks are a bitmask.
+        """
         ranks: dict[BlockKey | None, int] = {}
-        for node in self._nodes.values():
-            if node.parent in keys and node.owners:
+        for key, node in self._nodes.items():
+            if node.parent in keys and node.owners and key not in aside:
                 ranks[node.parent] = ranks.get(node.parent, 0) | node.owners
         return ranks
 

@@ -65,7 +65,8 @@ class PrefixManager:
             at_once=config.background_copies,
             blocks_per_copy=config.blocks_per_copy,
         )
-        self._reclaimer = Reclaimer(index, config.operations_per_scan)
+        self.reclaimer = Reclaimer(index, config.operations_per_scan)
+        """Numbers every reclamation, an operator's too."""
         self._judged_until = 0
         self.chosen = Chosen()
         """What the last scan chose."""
@@ -110,7 +111,7 @@ class PrefixManager:
         candidates = reclaim_candidates(
             self._index, self._demand, self._judged(), config.theta_reclaim, config.grace_scans, most
         )
-        return self._reclaimer.orders(candidates, self._serving(), self._evicted, now)
+        return self.reclaimer.orders(candidates, self._serving(), self._evicted, now)
 
     def _judged(self) -> list[tuple[BlockKey, Node]]:
         """Return the replicated blocks that this scan judges: all, or where they are many the next part."""

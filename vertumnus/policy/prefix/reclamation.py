@@ -48,7 +48,7 @@ class Reclaimer:
                 left -= 1
                 chosen.setdefault(worker, []).append(candidate.key)
                 leaving[candidate.key] = leaving.get(candidate.key, 0) + 1
-        return [self._order(worker, keys, now) for worker, keys in chosen.items()]
+        return [self.order(worker, keys, now) for worker, keys in chosen.items()]
 
     def _worker(
         self,
@@ -72,6 +72,7 @@ class Reclaimer:
         ]
         return max(leaves, key=lambda group: pressure.get(group, 0), default=None)
 
-    def _order(self, worker: CpGroup, keys: Sequence[BlockKey], now: Nanoseconds) -> Reclaim:
+    def order(self, worker: CpGroup, keys: Sequence[BlockKey], now: Nanoseconds) -> Reclaim:
+        """Return the order that deletes *keys*, leaves first, at *worker*."""
         self._last_id += 1
         return Reclaim(self._last_id, worker, tuple(keys), now)

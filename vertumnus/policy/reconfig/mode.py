@@ -17,8 +17,12 @@ from vertumnus.policy.reconfig.config import (
     OffController,
 )
 
-WantedMode: TypeAlias = Literal["auto", "manual"]
-"""What an operator may ask for; the other modes follow from the configuration or from a move by hand."""
+WantedMode: TypeAlias = Literal["auto", "manual", "off"]
+"""What an operator may ask for; the other modes follow from the configuration or from a move by hand.
+
+There is no ADVISE by hand: a controller that MANUAL or OFF suspends notes what it leaves, window by window;
+judging that in hindsight is a controller of its own (`advise`).
+"""
 
 
 class Mode(StrEnum):
@@ -64,18 +68,32 @@ class ModeSwitch:
         return Mode.HOLD if self._mode == Mode.AUTO and now < self._held_until else self._mode
 
     def turn(self, wanted: WantedMode) -> None:
-        """Hand over to the controller, which also ends a hold, or take over from it.
+        """Hand over to the controller, which also ends a hold; take over from it; or let nobody move.
 
-        Raises ConfigError where there is no controller that moves anything.
+        ``manual`` ends ``off`` under any controller. Raises ConfigError where there is no controller that
+        moves anything, and where the configuration lets nobody move.
         """
-        if self._configured != Mode.AUTO:
+        if self._configured == Mode.OFF:
+            raise ConfigError("controller=off takes no moves; use controller=manual")
+        is_ending_off = wanted == "manual" and self._mode == Mode.OFF
+        if self._configured == Mode.AUTO or wanted == "off":
+            self._mode = Mode(wanted)
+        elif is_ending_off:
+            self._mode = self._configured
+        else:
             raise ConfigError(f"{wanted}: controller={self._configured} has no controller that moves workers")
-        self._mode = Mode(wanted)
         self._held_until = 0
 
     def note_move_by_hand(self, now: Nanoseconds) -> None:
         """Hold the controller from *now* on; a second move by hand begins a new hold."""
         self._held_until = now + self._hold_ns
+
+    def check_move_by_hand(self, now: Nanoseconds) -> None:
+        """Raise ConfigError when nobody may move anything at *now*."""
+        if self._configured == Mode.OFF:
+            raise ConfigError("controller=off takes no moves; use controller=manual")
+        if self.at(now) == Mode.OFF:
+            raise ConfigError("moves were turned off; manual or auto turns them on again")
 
     def why_not(self, now: Nanoseconds) -> str | None:
         """Return why the controller may not move anything at *now*; None when it may."""
