@@ -4,7 +4,7 @@ BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 PYTEST := $(BIN)/python -m pytest
 
-.PHONY: help setup run test test-long lint format check bench wheel-check clean
+.PHONY: help setup run test test-long lint format check bench pictures wheel-check clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 14
@@ -35,6 +35,9 @@ check: format lint test  ## the loop before a commit
 bench: .venv/.tools  ## speed of the hot paths, with spread
 	$(BIN)/python -m vertumnus_profiling.bench
 	$(BIN)/python -m vertumnus_console.bench
+
+pictures: .venv/.tools  ## draw the documents' pictures of the console anew
+	$(BIN)/python -m vertumnus_console.showcase docs/pictures
 
 wheel-check: .venv/.tools  ## build the wheel, install it elsewhere, run it from another folder
 	$(BIN)/python tests/support/wheel_check.py

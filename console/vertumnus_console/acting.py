@@ -1,20 +1,38 @@
 """The screen of an operator: what changes the run. The run checks every action and answers it."""
 
+from collections.abc import Callable
 from time import monotonic
+from types import UnionType
 from typing import ClassVar
 
 from vertumnus.domain.cluster import CpGroup
 from vertumnus.domain.facts import Action
 from vertumnus.domain.move import Direction
+from vertumnus.domain.units import BlockKey
 from vertumnus_console.desk import Link, Wish
 from vertumnus_console.dialogs.confirm import ConfirmMove
 from vertumnus_console.dialogs.parameters import Parameters, Setting
+from vertumnus_console.dialogs.places import ChoosePlace
 from vertumnus_console.keys import Key
+from vertumnus_console.looks.places import Place, copy_places, reclaim_places
+from vertumnus_console.panes.cluster import ClusterPane
+from vertumnus_console.panes.trie import TriePane
+from vertumnus_console.panes.workers import WorkersPane
 from vertumnus_console.player import Snapshot
 from vertumnus_console.preview import preview
-from vertumnus_console.saving import save
-from vertumnus_console.screen import RunScreen
+from vertumnus_console.replay import Replay
+from vertumnus_console.saving import saved
+from vertumnus_console.screen import Pane, RunScreen
 from vertumnus_console.view import ClusterView
+
+PREVIEWED = ("split", "merge")
+"""What can be looked at without being done, as in a replay."""
+
+ON_PANES: dict[str, type[Pane] | UnionType] = {
+    **dict.fromkeys(("split", "merge", "drain", "busiest"), ClusterPane | WorkersPane),
+    **dict.fromkeys(("copy", "reclaim"), TriePane),
+}
+"""Where keys are offered that act on what is selected there."""
 
 
 class OperatorScreen(RunScreen):
@@ -25,6 +43,9 @@ class OperatorScreen(RunScreen):
         "merge": "merge",
         "drain": "drain",
         "mode": "auto",
+        "freeze": "off",
+        "copy": "copy",
+        "reclaim": "reclaim",
         "parameters": "tune",
         "undo": "undo",
         "hold": "speed",
@@ -57,19 +78,15 @@ class OperatorScreen(RunScreen):
 
     def action_split(self) -> None:
         """Ask whether the selected worker shall be split."""
-        worker = self._selected_worker("split")
-        if worker is not None:
-            self._confirm("split", (worker,))
+        self._confirm("split", lambda worker: (worker,))
 
     def action_merge(self) -> None:
         """Ask whether the selected worker shall be merged with its sibling."""
-        worker = self._selected_worker("merge")
-        if worker is not None:
-            self._confirm("merge", tuple(sorted((worker, worker.sibling))))
+        self._confirm("merge", lambda worker: tuple(sorted((worker, worker.sibling))))
 
     def action_drain(self) -> None:
         """Take the selected worker out of routing, or back."""
-        worker = self._selected_worker("drain")
+        worker = self._selected_worker("drain") if self._may("drain") else None
         if worker is None or self.drawn is None:
             return
         self._act(Wish("reopen" if worker in _held(self.drawn.view) else "drain", (worker,)))
@@ -78,6 +95,19 @@ class OperatorScreen(RunScreen):
         """Let the controller move workers, or stop it."""
         if self._may("auto") and self.drawn is not None:
             self._act(Wish("manual" if self.drawn.view.mode == "auto" else "auto"))
+
+    def action_freeze(self) -> None:
+        """Let nobody move workers, or operators again."""
+        if self._may("off") and self.drawn is not None:
+            self._act(Wish("manual" if self.drawn.view.mode == "off" else "off"))
+
+    def action_copy(self) -> None:
+        """Ask where the prefix under the cursor shall be copied to."""
+        self._choose_place("copy", lambda replay, key: copy_places(replay, key, replay.now_ns or 0))
+
+    def action_reclaim(self) -> None:
+        """Ask where the prefix under the cursor shall be deleted."""
+        self._choose_place("reclaim", reclaim_places)
 
     def action_parameters(self) -> None:
         """Open the parameters."""
@@ -115,21 +145,17 @@ class OperatorScreen(RunScreen):
 
     def action_save(self) -> None:
         """Write what is seen to files beside each other."""
-        try:
-            svg, text = save(self.app, self.shown.run_id)
-        except OSError as error:
-            self.say(
-                f"cannot write it here: {error.strerror}; start the console in a folder of yours", "error"
-            )
-        else:
-            self.say(f"saved {svg} and {text}")
+        told = saved(self.app, self.shown.run_id)
+        self.say(told.text, "" if told.is_done else "error")
 
     # ---- how ------------------------------------------------------------------------------------
 
     def _is_offered(self, name: str) -> bool:
+        if name in ON_PANES and not isinstance(self.pane, ON_PANES[name]):
+            return False
         needed = self.NEEDS.get(name)
         if needed is not None:
-            return needed in self.desk.actions
+            return needed in self.desk.actions or (name in PREVIEWED and self.desk.link is Link.NONE)
         if name in ("faster", "slower"):
             is_live = self.drawn is not None and self.drawn.is_live
             return "speed" in self.desk.actions if is_live else True
@@ -142,8 +168,12 @@ class OperatorScreen(RunScreen):
             return key
         if key.name == "mode" and view.mode == "auto":
             return key._replace(label="Manual")
+        if key.name == "freeze" and view.mode == "off":
+            return key._replace(label="Unfreeze")
         if key.name == "hold" and view.speed == 0.0:
             return key._replace(label="Go on")
+        if key.name in PREVIEWED and self.desk.link is Link.NONE:
+            return key._replace(label=f"{key.label}?")
         if key.name == "drain" and self.selected in _held(view):
             return key._replace(label="Reopen")
         return key
@@ -161,20 +191,57 @@ class OperatorScreen(RunScreen):
         return False
 
     def _selected_worker(self, action: Action) -> CpGroup | None:
-        if not self._may(action):
+        if self._is_past(action):
+            return None
+        if not isinstance(self.pane, ClusterPane | WorkersPane):
+            self.say(f"{action}: select a worker on the overview (o) or among the workers (w)")
             return None
         if self.selected is None:
             self.say(f"{action}: select a worker first: up and down, or b for the busiest")
         return self.selected
 
-    def _confirm(self, kind: Direction, workers: tuple[CpGroup, ...]) -> None:
+    def _is_past(self, action: Action) -> bool:
+        """Return whether what is shown of a live run is not its present; if so, say what to do."""
+        is_past = self.drawn is not None and self.drawn.is_live and not self.drawn.follows
+        if is_past:
+            self.say(f"{action}: what you see is past; end goes back to now, where things can be changed")
+        return is_past
+
+    def _confirm(self, kind: Direction, workers_of: Callable[[CpGroup], tuple[CpGroup, ...]]) -> None:
+        """Show what *kind* of the selected worker would do; while the run goes, ask whether to do it."""
+        is_asked = self.desk.link is not Link.NONE
+        worker = self._selected_worker(kind) if not is_asked or self._may(kind) else None
+        if worker is None:
+            return
+        workers = workers_of(worker)
+
         def decided(wanted: bool | None) -> None:
             if wanted:
                 self._act(Wish(kind, workers))
 
-        title = f"{kind} {' + '.join(map(str, workers))}?"
+        title = f"{kind} {' + '.join(map(str, workers))}{'?' if is_asked else ''}"
         future = self.feed.answer(lambda player: preview(player, kind, workers))
-        self.app.push_screen(ConfirmMove(title, future), decided)
+        self.app.push_screen(ConfirmMove(title, future, is_asked=is_asked), decided)
+
+    def _choose_place(
+        self, action: Action, places_of: Callable[[Replay, BlockKey], tuple[Place, ...]]
+    ) -> None:
+        pane = self.pane
+        if not self._may(action) or self._is_past(action):
+            return
+        if not isinstance(pane, TriePane) or (key := pane.pointed) is None:
+            self.say(f"{action}: go to the trie (t) and put the cursor on a prefix")
+            return
+
+        def decided(worker: CpGroup | None) -> None:
+            if worker is not None:
+                self._act(Wish(action, (worker,), value=key))
+
+        def choose(places: tuple[Place, ...]) -> None:
+            title = f"{action} prefix {key} {'to' if action == 'copy' else 'at'}"
+            self.app.push_screen(ChoosePlace(title, places), decided)
+
+        self.ask(lambda player: places_of(player.replay, key), choose)
 
     def _set(self, setting: Setting | None) -> None:
         if setting is not None:

@@ -1,14 +1,17 @@
-"""The Textual application: one screen on one feed, its palette, its keys."""
+"""The Textual application: a screen on the feed of one run or of two, its palette, its keys."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from textual.app import App, SystemCommand
 from textual.screen import Screen
 
 from vertumnus_console.acting import OperatorScreen
+from vertumnus_console.comparing import COMPARED, CompareScreen
 from vertumnus_console.feed import Feed
-from vertumnus_console.keys import KEYS
-from vertumnus_console.screen import Shown
+from vertumnus_console.keys import KEYS, Key
+
+DARK, LIGHT = "textual-dark", "textual-light"
+"""Themes."""
 
 
 class ConsoleApp(App[None]):
@@ -17,31 +20,40 @@ class ConsoleApp(App[None]):
     TITLE = "vertumnus console"
     CSS_PATH = "console.tcss"
 
-    def __init__(self, feed: Feed, shown: Shown, keymap: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        feeds: Sequence[Feed],
+        first_screen: Callable[[], Screen[None]],
+        keymap: Mapping[str, str],
+        *,
+        is_light: bool = False,
+    ) -> None:
+        """Show *first_screen*, which looks at *feeds*; *keymap* holds a user's own keys by name."""
         super().__init__()
-        self._feed = feed
-        self._shown = shown
-        self._keys = dict(keymap or {})
-        """A user's own keys by the name of what they do."""
+        if is_light:
+            self.theme = LIGHT
+        self._feeds = feeds
+        self._first_screen = first_screen
+        self._keys = dict(keymap)
 
     def get_default_screen(self) -> Screen[None]:
-        """Return the screen of the run."""
-        return OperatorScreen(self._feed, self._shown, self._keys)
+        """Return the screen of the run, or of the two."""
+        return self._first_screen()
 
     def on_mount(self) -> None:
         """Start to read."""
         self.set_keymap(self._keys)
-        self._feed.start()
+        for feed in self._feeds:
+            feed.start()
 
     def on_unmount(self) -> None:
-        """Let the log go."""
-        self._feed.stop()
+        """Let the logs go."""
+        for feed in self._feeds:
+            feed.stop()
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
         """Yield everything that a key does, by name, for the palette."""
-        if not isinstance(screen, OperatorScreen):
-            return
-        for key in KEYS:
+        for key in _keys_of(screen):
             name = key.action.split("(")[0].removeprefix("app.")
             if screen.check_action(name, ()):
                 action = key.action if "." in key.action else f"screen.{key.action}"
@@ -49,4 +61,10 @@ class ConsoleApp(App[None]):
 
     def action_turn_theme(self) -> None:
         """Change between dark and light."""
-        self.theme = "textual-light" if self.current_theme.dark else "textual-dark"
+        self.theme = LIGHT if self.current_theme.dark else DARK
+
+
+def _keys_of(screen: Screen[object]) -> Sequence[Key]:
+    if isinstance(screen, CompareScreen):
+        return COMPARED
+    return KEYS if isinstance(screen, OperatorScreen) else ()

@@ -14,15 +14,10 @@ from pathlib import Path
 from time import monotonic, process_time
 from typing import NamedTuple
 
-from rich.console import Console
-
-from vertumnus.commandline.hydra_configs import composed, hydra_configs, plain_tree
-from vertumnus.config import to_run_config
 from vertumnus.records.run_dir import RunDir
-from vertumnus.run.asked import Asked
-from vertumnus.run.execute import execute
 from vertumnus_console.__main__ import console
 from vertumnus_console.app import ConsoleApp
+from vertumnus_console.recording import recorded
 
 WORKERS = 512
 RATE = 50.0
@@ -58,17 +53,8 @@ def simulated(runs_dir: Path, requests: int) -> RunDir:
         f"arrival.rate={RATE}",
         "arrival.load=null",
         f"workload.requests={requests}",
-        f"runs_dir={runs_dir}",
     )
-    with hydra_configs():
-        config = to_run_config(plain_tree(composed(words)))
-    with open("/dev/null", "w") as nowhere:
-        stdout, sys.stdout = sys.stdout, nowhere
-        try:
-            outcome = execute(config, Asked(words), Console(stderr=True))
-        finally:
-            sys.stdout = stdout
-    return RunDir(runs_dir / outcome.run_id)
+    return recorded(runs_dir, words)
 
 
 async def watch(run: RunDir, seconds: float, screens: Sequence[tuple[str, str]]) -> list[Smoothness]:

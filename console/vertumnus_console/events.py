@@ -65,5 +65,6 @@ def move_text(done: Reconfig) -> str:
 def copy_text(done: CacheOp) -> str:
     """Return a finished copy with its bytes and speed."""
     size = done.payload_bytes or 0
-    speed = f" at {byte_size(size * SECOND / done.wire_ns)}/s" if done.wire_ns else ""
-    return f"{done.purpose}: {done.blocks} blocks, {byte_size(size)}{speed} to worker {done.worker}"
+    speed = f"{byte_size(size * SECOND / done.wire_ns)}/s" if done.wire_ns else ""
+    blocks = "1 block " if done.blocks == 1 else f"{done.blocks} blocks"
+    return f"{done.purpose:<9} to {done.worker!s:<6}{blocks:>10}{byte_size(size):>9}{speed:>11}"

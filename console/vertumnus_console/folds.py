@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 from vertumnus.domain.codec import ORDER, Body
 from vertumnus.domain.orders import NoteWindow
 from vertumnus.domain.units import Nanoseconds
+from vertumnus.policy.config import PolicyConfig
 from vertumnus.policy.placement import Decision
 from vertumnus.records.cache_ops import CacheOpList
 from vertumnus.records.clock import Clock
@@ -34,6 +35,14 @@ class Told(NamedTuple):
     body: Body
 
 
+class Choice(NamedTuple):
+    """One placement."""
+
+    decision: Decision
+    policy: PolicyConfig
+    """With the parameters that were in force."""
+
+
 class Folds:
     """Folds of one run; copied whole when the replay keeps an instant to come back to."""
 
@@ -42,7 +51,7 @@ class Folds:
         self.acts = Acts(_speed(header))
         self.residuals = Residuals(header.profile.prefill_time())
         self.tape: deque[Told] = deque(maxlen=TAPE)
-        self.decisions: deque[Decision] = deque(maxlen=DECISIONS)
+        self.choices: deque[Choice] = deque(maxlen=DECISIONS)
         self._clock = Clock()
         self.faults = FaultList(self._clock)
         self.reconfigs = ReconfigList(self._clock)
@@ -69,9 +78,9 @@ class Folds:
         for handler in self._handlers.get(type(body), ()):
             handler(timed)
 
-    def observe(self, decision: Decision) -> None:
-        """Take one placement."""
-        self.decisions.append(decision)
+    def observe(self, decision: Decision, policy: PolicyConfig) -> None:
+        """Take one placement, made with the parameters of *policy*."""
+        self.choices.append(Choice(decision, policy))
 
 
 def _speed(header: LogHeader) -> float | None:

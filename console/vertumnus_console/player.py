@@ -98,6 +98,10 @@ class Player:
         """Show the run before its first event."""
         self._go(0)
 
+    def go_to(self, at: Nanoseconds) -> None:
+        """Show the run just before instant *at*; its end when it had ended by then."""
+        self._go(at)
+
     def go_to_end(self) -> None:
         """Show the run's end and follow it."""
         self._go(None)
@@ -117,8 +121,12 @@ class Player:
             self.go_to_end()
         else:
             at = self._target or 0
-            self._go(at)
-            self._playing = _Playing(wall_s, at)
+            self.play_from(at, wall_s)
+
+    def play_from(self, at: Nanoseconds, wall_s: float) -> None:
+        """Play from instant *at* on, which is shown at the clock's time *wall_s*."""
+        self._go(at)
+        self._playing = _Playing(wall_s, at)
 
     def set_speed(self, speed: float, wall_s: float) -> None:
         """Play at *speed* seconds of the run a second from now on."""
@@ -159,7 +167,7 @@ class Player:
         self._end = max(self._end, self.replay.now_ns or 0)
         if not self._is_seeking and self.replay.is_at_end:
             self._knows_end = True
-            if self._playing is not None:
+            if self._playing is not None or self._is_past_the_end():
                 self.go_to_end()
         return self._is_seeking
 
@@ -197,7 +205,7 @@ class Player:
         look, last = self._look, self._looked
         if look is None:
             return None
-        if last is not None and last.age + 1 < look.every:
+        if last is not None and last.age + 1 < look.every and not self.is_at_rest:
             return last._replace(age=last.age + 1)
         return Looked(look.name, look.make(self.replay, at), 0)
 
@@ -210,6 +218,9 @@ class Player:
     def _is_behind_us(self) -> bool:
         now = self.replay.now_ns
         return self._target is not None and now is not None and now >= self._target
+
+    def _is_past_the_end(self) -> bool:
+        return not self._is_live and self._target is not None and self._target > self._end + 1
 
     def _status(self) -> str:
         end = self._run.end()

@@ -21,7 +21,7 @@ from vertumnus.run.forecasting import assumptions
 from vertumnus.serving.snapshot import take_snapshot
 from vertumnus_console.player import Player
 from vertumnus_console.replay import Replay
-from vertumnus_console.words import brief, duration, percent
+from vertumnus_console.words import LABEL, brief, duration, labelled, percent
 
 SPAN_NS: Nanoseconds = 60 * SECOND
 """The arrivals of this long before stand for those to come."""
@@ -61,7 +61,10 @@ def forecast(question: Question) -> tuple[str, ...]:
     times = f"drain {_seconds(moved.drain_ns)}, switch {_seconds(moved.switch_ns)}"
     missing = f", {brief(moved.missing_blocks)} blocks to reconcile" if moved.missing_blocks else ""
     return (
-        f"next minute  predicted from the last one, {stay.requests:,} requests; {times}{missing}",
+        *labelled(
+            "next minute", f"predicted from the last one, {stay.requests:,} requests; {times}{missing}"
+        ),
+        _columns("", "TTFT mean", "P90", "attainment"),
         _outcome("stay", stay),
         _outcome(question.moves[0].kind, moved),
     )
@@ -82,10 +85,13 @@ def forecasting(question: Question) -> "Future[tuple[str, ...]]":
 
 
 def _outcome(name: str, told: ForecastOutcome) -> str:
-    return (
-        f"  {name}".ljust(13) + f"TTFT mean {_seconds(told.ttft_mean_ns)}, P90 {_seconds(told.ttft_p90_ns)}, "
-        f"attainment {percent(told.slo_attainment)}"
+    return _columns(
+        name, _seconds(told.ttft_mean_ns), _seconds(told.ttft_p90_ns), percent(told.slo_attainment)
     )
+
+
+def _columns(name: str, *cells: str) -> str:
+    return f"  {name}".ljust(LABEL) + "".join(cell.rjust(12) for cell in cells)
 
 
 def _seconds(span: Nanoseconds | None) -> str:
@@ -122,10 +128,9 @@ def _drain(replay: Replay, move: Move, now: Nanoseconds) -> list[str]:
     for group in move.sources:
         worker = pool.fleet.workers[group]
         running = f"{len(worker.running)} in its step" if worker.running else "idle"
-        lines.append(
-            f"drain {group}".ljust(13) + f"{running}, {worker.queued} queued go elsewhere, "
-            f"{duration(to_seconds(queue_of[group]))} of work"
-        )
+        queued = f"{worker.queued} queued go elsewhere" if worker.queued else "nobody is queued"
+        work = f", {duration(to_seconds(queue_of[group]))} of work" if queue_of[group] else ""
+        lines += labelled(f"drain {group}", f"{running}, {queued}{work}")
     return lines
 
 
@@ -133,10 +138,11 @@ def _blocks(replay: Replay, move: Move) -> list[str]:
     caches = [replay.pool.fleet.workers[group].cache for group in move.sources]
     used, capacity = sum(cache.used for cache in caches), sum(cache.capacity for cache in caches)
     share = percent(used / capacity)
-    kept = f"cache        {brief(used)} of {brief(capacity)} blocks in use ({share}), none moves"
-    if move.kind == "merge":
-        return [f"{kept}; all of them serve the merged worker"]
-    return [f"{kept}; halves copy what they lack on first reuse"]
+    then = (
+        "all serve the merged worker" if move.kind == "merge" else "halves copy what they lack on first reuse"
+    )
+    kept = f"{brief(used)} of {brief(capacity)} blocks in use ({share}), none moves; {then}"
+    return labelled("cache", kept)
 
 
 def _mode(replay: Replay, now: Nanoseconds) -> list[str]:
@@ -144,4 +150,4 @@ def _mode(replay: Replay, now: Nanoseconds) -> list[str]:
     if mode.value not in ("auto", "hold"):
         return []
     hold_s = replay.header.config.get("controller", {}).get("hold_s", 0.0)
-    return [f"controller   on hold for {hold_s:g} s after it; a gives it back at once"]
+    return labelled("controller", f"on hold for {hold_s:g} s after it; a gives it back at once")

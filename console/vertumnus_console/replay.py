@@ -99,7 +99,8 @@ class Replay:
         self._events = state.events
         self.now_ns = state.now_ns
         self._log.go_to(state.place)
-        self.pool.control.watch(Observer(self.folds.observe))
+        control, folds = self.pool.control, self.folds
+        control.watch(Observer(lambda decision: folds.observe(decision, control.policy)))
 
     def _next(self) -> Input | None:
         while not self._ahead:

@@ -3,6 +3,7 @@
 import re
 from datetime import datetime
 from pathlib import Path
+from typing import NamedTuple
 from xml.etree import ElementTree
 
 from textual.app import App
@@ -12,10 +13,39 @@ _CELL = 12.2
 _TEXT = "{http://www.w3.org/2000/svg}text"
 
 
-def save(app: "App[None]", run_id: str) -> tuple[str, str]:
-    """Write the screen of *app* to two files in the current folder and return their names; raises OSError."""
+_LOADED = re.compile(r"\s*@font-face \{.*?\}", re.DOTALL)
+"""What makes a reader load fonts from elsewhere."""
+FONTS = '"Fira Code", "DejaVu Sans Mono", Menlo, Consolas, monospace'
+
+
+def picture_of(app: "App[object]", title: str) -> str:
+    """Return the screen of *app* as an SVG that loads nothing from anywhere."""
+    svg = _LOADED.sub("", app.export_screenshot(title=title))
+    lines = (line.rstrip() for line in svg.replace("Fira Code, monospace", FONTS).splitlines())
+    return "\n".join(line for line in lines if line) + "\n"
+
+
+class Saved(NamedTuple):
+    """What became of it."""
+
+    text: str
+    """For the operator."""
+    is_done: bool
+
+
+def saved(app: "App[object]", run_id: str) -> Saved:
+    """Write the screen of *app* to two files in the current folder, and say where they are or why not."""
+    try:
+        svg, text = _save(app, run_id)
+    except OSError as error:
+        why = f"cannot write it here: {error.strerror}; start the console in a folder of yours"
+        return Saved(why, False)
+    return Saved(f"saved {svg} and {text}", True)
+
+
+def _save(app: "App[object]", run_id: str) -> tuple[str, str]:
     stem = f"console-{run_id[-6:]}-{datetime.now():%H%M%S}"
-    svg = app.export_screenshot(title=f"vertumnus console {run_id}")
+    svg = picture_of(app, f"vertumnus console {run_id}")
     Path(f"{stem}.svg").write_text(svg)
     Path(f"{stem}.txt").write_text(text_of_svg(svg))
     return f"{stem}.svg", f"{stem}.txt"

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from time import monotonic
-from typing import ClassVar, NamedTuple, TypeVar
+from typing import ClassVar, TypeVar
 
 from textual.app import ComposeResult
 from textual.binding import BindingType
@@ -13,11 +13,14 @@ from textual.timer import Timer
 from textual.widgets import ContentSwitcher, Static
 
 from vertumnus.domain.cluster import CpGroup
-from vertumnus.records.log import LogHeader
+from vertumnus.domain.errors import VertumnusError
+from vertumnus.records.run_dir import RunDir
 from vertumnus_console.desk import DeskState
 from vertumnus_console.dialogs.help import help_screen
 from vertumnus_console.dialogs.text import TextScreen
 from vertumnus_console.feed import INTERVAL_S, Feed
+from vertumnus_console.folds import Choice
+from vertumnus_console.hindsight import hindsight
 from vertumnus_console.keys import KEYS, Key
 from vertumnus_console.looks.trie import PrefixUse, prefix_use
 from vertumnus_console.looks.worker import worker_lines
@@ -32,7 +35,8 @@ from vertumnus_console.panes.queues import QueuesPane
 from vertumnus_console.panes.top_line import TopLine
 from vertumnus_console.panes.trie import TriePane
 from vertumnus_console.panes.workers import WorkersPane
-from vertumnus_console.player import Player, Snapshot
+from vertumnus_console.player import Look, Player, Snapshot
+from vertumnus_console.shown import Shown
 from vertumnus_console.view import WorkerView
 
 _T = TypeVar("_T")
@@ -41,20 +45,6 @@ MESSAGE_S = 12.0
 """How long a message stays [s]."""
 
 Pane = ClusterPane | WorkersPane | QueuesPane | TriePane | ChoicesPane | EventsPane | ModelPane | LogPane
-
-
-class Shown(NamedTuple):
-    """The run that a console shows."""
-
-    run_id: str
-    name: str
-    """Of its experiment."""
-    header: LogHeader
-
-    @property
-    def execution(self) -> str:
-        """Whether the prefills are computed or only timed."""
-        return "simulated" if self.header.backend == "sim" else "executed"
 
 
 class RunScreen(Screen[None]):
@@ -109,6 +99,15 @@ class RunScreen(Screen[None]):
         return pane
 
     @property
+    def is_settled(self) -> bool:
+        """Whether all is drawn that was asked for, and the replay is where it was sent."""
+        drawn = self.drawn
+        if drawn is None or drawn is not self.feed.latest or drawn.is_seeking or self._waiting:
+            return False
+        look: Look | None = getattr(self.pane, "LOOK", None)
+        return look is None or (drawn.looked is not None and drawn.looked.name == look.name)
+
+    @property
     def selected(self) -> CpGroup | None:
         """The worker that actions are for."""
         pane = self.pane
@@ -160,7 +159,11 @@ class RunScreen(Screen[None]):
         settled = [each for each in self._waiting if each[0].done()]
         self._waiting = [each for each in self._waiting if not each[0].done()]
         for future, then in settled:
-            then(future.result())
+            error = future.exception()
+            if isinstance(error, VertumnusError):
+                self.say(str(error), "error")
+            else:
+                then(future.result())
 
     # ---- moving through the run -----------------------------------------------------------------
 
@@ -172,13 +175,14 @@ class RunScreen(Screen[None]):
         look = getattr(pane, "LOOK", None)
         self.feed.ask(lambda player: player.look(look))
         self.query_one(TabLine).show(name, self._keys_of)
+        self.query_one(KeyLine).show(self.offered(), self._keys_of)
         self.say("")
         if self.drawn is not None:
             pane.show(self.drawn)
         if isinstance(pane, WorkersPane):
             pane.point(selected)
         elif isinstance(pane, ClusterPane):
-            self._select(selected)
+            self.select(selected)
         pane.focus()
 
     def action_select(self, step: int) -> None:
@@ -187,7 +191,7 @@ class RunScreen(Screen[None]):
         if isinstance(pane, ClusterPane) and self.drawn is not None:
             groups = [worker.group for worker in self.drawn.view.workers]
             place = groups.index(pane.selected) + step if pane.selected in groups else 0
-            self._select(groups[place % len(groups)])
+            self.select(groups[place % len(groups)])
         elif isinstance(pane, WorkersPane | QueuesPane | TriePane | ChoicesPane):
             pane.move_cursor(pane.cursor_row + step)
         else:
@@ -198,7 +202,7 @@ class RunScreen(Screen[None]):
         if self.drawn is None:
             return
         busiest = max(self.drawn.view.workers, key=_work)
-        self._select(busiest.group)
+        self.select(busiest.group)
         if isinstance(self.pane, WorkersPane):
             self.pane.point(busiest.group)
         self.say(f"worker {busiest.group} has the most work; enter shows why")
@@ -207,7 +211,7 @@ class RunScreen(Screen[None]):
         """Look closely at what is selected."""
         pane, group = self.pane, self.selected
         if isinstance(pane, ChoicesPane) and pane.pointed is not None:
-            self.app.push_screen(TextScreen("why this worker", choices.told(pane.pointed)))
+            self._explain(pane.pointed)
         elif isinstance(pane, TriePane) and (key := pane.pointed) is not None:
             self.ask(lambda player: prefix_use(player.replay, key), self._show_prefix)
         elif isinstance(pane, ClusterPane | WorkersPane) and group is not None:
@@ -233,13 +237,21 @@ class RunScreen(Screen[None]):
 
     def action_help(self) -> None:
         """Open the help."""
-        self.app.push_screen(help_screen(str(self.pane.id), self._keys_of))
+        self.app.push_screen(help_screen(str(self.pane.id), self._keys_of, KEYS))
 
-    def _select(self, group: CpGroup | None) -> None:
+    def select(self, group: CpGroup | None) -> None:
+        """Let the keys act on *group*."""
         overview = self.query_one(ClusterPane)
         overview.selected = group
         if self.drawn is not None:
             overview.show(self.drawn)
+
+    def _explain(self, choice: Choice) -> None:
+        def show(run: RunDir) -> None:
+            later = hindsight(run, choice.decision)
+            self.app.push_screen(TextScreen("why this worker", choices.told(choice), later))
+
+        self.ask(lambda player: player.run, show)
 
     def _look_at(self, group: CpGroup) -> None:
         def show(lines: list[str]) -> None:

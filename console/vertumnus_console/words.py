@@ -1,6 +1,7 @@
 """Numbers as the screen writes them; what is undefined is a dash."""
 
 from collections.abc import Sequence
+from textwrap import wrap
 
 from vertumnus.domain.units import Nanoseconds, to_seconds
 
@@ -49,6 +50,16 @@ def byte_size(size: float) -> str:
             break
         size /= 1024
     return f"{size:.0f} {unit}" if unit == "B" or size >= 9.95 else f"{size:.1f} {unit}"
+
+
+LABEL, LINE = 13, 76
+"""Characters of a label, and of a line with its label: what a dialog has room for on 80 columns."""
+
+
+def labelled(label: str, text: str) -> list[str]:
+    """Return *text* behind its *label*, in as many lines as it takes, each as far in as the first."""
+    lines = wrap(text, LINE - LABEL) or [""]
+    return [label.ljust(LABEL) + lines[0], *(" " * LABEL + line for line in lines[1:])]
 
 
 BARS = "▁▂▃▄▅▆▇█"

@@ -160,7 +160,7 @@ def test_every_screen_shows_what_it_is_for(recorded_run: RunDir, size: tuple[int
         await pilot.press("c")
         await until(pilot, lambda: app.screen.query_one("#choices").rows, "placements")
         await pilot.press("enter")
-        await until(pilot, lambda: "<- chosen" in text_of(app, "#text"), "all candidates")
+        await until(pilot, lambda: " chosen" in text_of(app, "#text"), "all candidates")
         await pilot.press("escape", "t")
         await until(pilot, lambda: app.screen.query_one("#trie").rows, "prefixes")
         await pilot.press("enter")

@@ -38,3 +38,26 @@ def test_it_starts_the_application_with_the_same_interpreter(monkeypatch: pytest
     monkeypatch.setattr(subprocess, "call", lambda words: started.append(words) or 7)
     assert main(["console", "01ABC", "--speed", "20"]) == 7
     assert started == [[sys.executable, "-m", "vertumnus_console", "01ABC", "--speed", "20"]]
+
+
+@pytest.mark.parametrize(
+    ("flag", "why"),
+    [
+        ("--at=-1", "--at: found -1, must be seconds from the run's start, at least 0"),
+        ("--at=nan", "--at: found nan, must be"),
+        ("--size=79x24", "--size: found 79x24, must be from 80x24 to 500x200, as 160x48"),
+        ("--size=big", "--size: found big, must be"),
+    ],
+)
+def test_a_flag_that_makes_no_sense_is_refused(
+    flag: str, why: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The message names the flag, what was found and what is allowed."""
+    assert main(["console", flag]) == 2
+    assert why in capsys.readouterr().err
+
+
+def test_pictures_need_no_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Into a pipe, or without anybody there, pictures are drawn all the same."""
+    monkeypatch.setattr(subprocess, "call", lambda words: 0)
+    assert main(["console", "--pictures", "somewhere"]) == 0

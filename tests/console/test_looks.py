@@ -9,11 +9,14 @@ from vertumnus.domain.codec import FACT, INPUT, ORDER, Record
 from vertumnus.domain.facts import OperatorActed, RequestArrived, StepFinished, StepItem, StepStarted
 from vertumnus.domain.orders import Answer, Prefill
 from vertumnus.domain.units import SECOND
+from vertumnus.policy.config import LMetricPolicy, PaperPolicy
 from vertumnus.policy.placement import Decision, Offer
+from vertumnus.policy.prefix.pull import Pull
 from vertumnus.workers.worker import Queued
+from vertumnus_console import hindsight
 from vertumnus_console.acts import Acts
 from vertumnus_console.events import events_of
-from vertumnus_console.folds import Folds
+from vertumnus_console.folds import Choice, Folds
 from vertumnus_console.looks.decisions import runner_up
 from vertumnus_console.looks.queues import _queue
 from vertumnus_console.panes import choices
@@ -60,17 +63,52 @@ def a_decision() -> Decision:
 
 
 def test_why_this_worker() -> None:
-    """The runner-up is the next in cost, not what was left out; the page has all of them."""
+    """The next best is the next in cost, not what was left out; the page has all of them, weighed."""
     decision = a_decision()
+    choice = Choice(decision, PaperPolicy(beta=2.0, gpu_time_weight=0.5))
     assert runner_up(decision) == 0
-    assert choices.row(decision)[:3] == ("0:05.0", "7", " 2x1")
-    assert choices.row(decision)[-2:] == (" 0x2", "2.00 s")
-    page = choices.told(decision).plain.splitlines()
-    assert page[3].startswith("2x1") and page[3].endswith("<- chosen")
-    assert page[4].startswith("0x2") and page[5].startswith("3x1")
-    assert page[-1].split(maxsplit=1) == ["4x4", "drained by ann"]
-    nobody = decision._replace(offers=(), costs=(), chosen=None)
-    assert choices.row(nobody)[2] == " nobody" and runner_up(nobody) is None
+    assert choices.row(choice) == (
+        "0:05.0", "7", " 2x1", "512", "0", "1000", "0", "0", "1000", " 0x2 +2000"
+    )  # fmt: skip
+    page = choices.told(choice).plain.splitlines()
+    assert page[1] == "policy paper, beta 2, lambda 0.5; times in ms"
+    rows = {line.split()[0]: line.split()[1:] for line in page[3:7]}
+    assert list(rows) == ["worker", "2x1", "0x2", "3x1"]
+    assert rows["2x1"] == ["512", "0", "2000", "0", "0", "1000", "chosen"]
+    assert rows["0x2"][-3:] == ["3000", "next", "best"] and rows["3x1"][-2:] == ["not", "allowed"]
+    assert page[-1].split(maxsplit=1) == ["4x4", "left out: drained by ann"]
+    nobody = Choice(decision._replace(offers=(), costs=(), chosen=None), choice.policy)
+    assert choices.row(nobody)[2] == " nobody" and runner_up(nobody.decision) is None
+
+
+def test_a_page_tells_pulls_and_other_costs() -> None:
+    """Pending and pulled blocks stand by their worker; a policy that counts something else says what."""
+    pull = Pull(LEFT, 5, 2, 14, 512, SECOND, PAIR)
+    offer = Offer(LEFT, 512, SECOND, SECOND, 0, SECOND, 3, pull=pull)
+    decision = Decision(0, 7, 0, (offer,), (12_345,), (), 0)
+    page = choices.told(Choice(decision, LMetricPolicy())).plain.splitlines()
+    assert page[1].endswith("times in ms, cost in tokens x requests")
+    assert page[4].split() == ["2x1", "512", "3", "12<0x2", "1000", "1000", "–", "1000", "12.3k", "chosen"]
+
+
+def test_what_came_of_a_placement() -> None:
+    """What explain says of that placement, not of another of the same request, with the better worker."""
+    candidates = [{"worker": "0x2", "hindsight_s": 1.0}, {"worker": "2x1", "hindsight_s": 0.75}]
+    first = {
+        "at_s": 5.0, "started_s": None, "prefilled_s": None, "first_token_s": None,
+        "ended": "returned: draining", "regret_s": None, "candidates": candidates,
+    }  # fmt: skip
+    second = {
+        "at_s": 6.0, "started_s": 6.5, "prefilled_s": 7.5, "first_token_s": 8.0, "ended": "finished",
+        "regret_s": 0.25, "candidates": candidates,
+    }  # fmt: skip
+    told = {"arrival_s": 5.0, "placements": [first, second]}
+    assert hindsight.lines(told, 5.0) == ("outcome      returned: draining",)
+    assert hindsight.lines(told, 6.0) == (
+        "outcome      started after 500 ms, prefill 1.00 s, TTFT 3.00 s, finished",
+        "regret       250 ms: 2x1 would have been that much sooner",
+    )
+    assert hindsight.lines(told, 7.0) == ("outcome      the log does not have it yet",)
 
 
 def test_residuals_compare_with_the_model() -> None:

@@ -1,51 +1,25 @@
 """Operators at their consoles, on a paced run that is held: every action, its refusal, read-only."""
 
 from pathlib import Path
+from typing import get_args
 
 import pytest
 from textual.pilot import Pilot
-from textual.widgets import Input
 
 from tests.support.consoles import GrowingRun, drive, text_of, until
+from tests.support.operating import acted, attached, point, says, tune
 from tests.support.paced_runs import paced_run
 from vertumnus.domain.cluster import CpGroup
-from vertumnus.domain.facts import OperatorActed
+from vertumnus.domain.facts import Action
 from vertumnus.domain.orders import CloseTransition
 from vertumnus.records.log import read_log
 from vertumnus.records.run_dir import RunDir
 from vertumnus.run.audit import audit_run
 from vertumnus_console.__main__ import console
-from vertumnus_console.app import ConsoleApp
-from vertumnus_console.desk import Link
 from vertumnus_console.keys import of_kind
-from vertumnus_console.panes.workers import WorkersPane
 
 THRESHOLDS = ("controller=thresholds",)
 HELD = 1e-6
-
-
-def acted(run: RunDir) -> list[OperatorActed]:
-    """What operators asked for, as the log has it."""
-    return [record.body for record in read_log(run.log).records if isinstance(record.body, OperatorActed)]
-
-
-async def attached(pilot: "Pilot[None]", app: ConsoleApp) -> None:
-    """Wait until the console can act."""
-    await until(pilot, lambda: app.screen.desk.link is Link.CONNECTED, "attached")
-    await until(pilot, lambda: app.screen.drawn is not None, "drawn")
-
-
-async def says(pilot: "Pilot[None]", app: ConsoleApp, text: str) -> None:
-    """Wait until the message has *text*."""
-    await until(pilot, lambda: text in text_of(app, "#message"), f"message {text!r}")
-
-
-async def point(pilot: "Pilot[None]", app: ConsoleApp, group: CpGroup) -> None:
-    """Put the cursor of the workers' table on *group*."""
-    await pilot.press("w")
-    await until(pilot, lambda: app.screen.query_one(WorkersPane).rows, "workers")
-    app.screen.query_one(WorkersPane).point(group)
-    await until(pilot, lambda: app.screen.selected == group, "the cursor")
 
 
 def test_every_action_and_its_refusal(tmp_path: Path) -> None:
@@ -91,6 +65,17 @@ def test_every_action_and_its_refusal(tmp_path: Path) -> None:
             await until(pilot, lambda: "a Manual" in text_of(app, "#keys"), "auto")
             await pilot.press("a")
             await says(pilot, app, "ann: manual accepted")
+            await pilot.press("f")
+            await says(pilot, app, "ann: off accepted")
+            await until(pilot, lambda: "OFF" in text_of(app, "#top"), "frozen")
+            await point(pilot, app, CpGroup(36, 2))
+            await pilot.press("m")
+            await until(pilot, lambda: "y or enter" in text_of(app, "#choice"), "the question")
+            await pilot.press("y")
+            await says(pilot, app, "merge 36x2 + 38x2 refused, moves were turned off")
+            assert "f Unfreeze" in text_of(app, "#keys")
+            await pilot.press("f")
+            await says(pilot, app, "ann: manual accepted")
             await pilot.press("z")
             await says(pilot, app, "ann: undo refused, undo: no parameter was changed")
             await tune(pilot, app, "0.5")
@@ -117,6 +102,9 @@ def test_every_action_and_its_refusal(tmp_path: Path) -> None:
         "merge",
         "auto",
         "manual",
+        "off",
+        "merge",
+        "manual",
         "undo",
         "tune",
         "tune",
@@ -128,18 +116,6 @@ def test_every_action_and_its_refusal(tmp_path: Path) -> None:
     closed = [r.body for r in read_log(going.run.log).records if isinstance(r.body, CloseTransition)]
     assert [order.outcome for order in closed] == ["committed"]
     assert audit_run(going.run).is_clean
-
-
-async def tune(pilot: "Pilot[None]", app: ConsoleApp, value: str) -> None:
-    """Write *value* for the first parameter, beta."""
-    await pilot.press("p")
-    await until(pilot, lambda: bool(app.screen.query("#settings")), "parameters")
-    app.screen.query_one("#settings").focus()
-    await pilot.press("home", "enter")
-    field = app.screen.query_one("#value", Input)
-    await until(pilot, lambda: not field.disabled, "the field")
-    field.value = value
-    await pilot.press("enter")
 
 
 def test_a_controller_that_is_none_cannot_be_turned_on(tmp_path: Path) -> None:
@@ -163,7 +139,7 @@ def test_read_only_has_no_action_anywhere(tmp_path: Path) -> None:
         async def script(pilot: "Pilot[None]") -> None:
             await until(pilot, lambda: "READ-ONLY" in text_of(app, "#top"), "read-only")
             await pilot.press("b")
-            await pilot.press("s", "m", "d", "a", "p", "z", "plus", "minus", "h")
+            await pilot.press("s", "m", "d", "a", "f", "p", "z", "plus", "minus", "h", "t", "y", "x", "o")
             assert app.screen.query("#overview")  # no dialog came up
             names = {key.name for key in of_kind("act")}
             offered = {command.title for command in app.get_system_commands(app.screen)}
@@ -172,7 +148,8 @@ def test_read_only_has_no_action_anywhere(tmp_path: Path) -> None:
 
         drive(app, script)
         client = going.client("eve", reads_only=True)
-        assert client.wait(client.act("undo"), 30).reason == "this console is read-only"
+        for action in get_args(Action):
+            assert client.wait(client.act(action), 30).reason == "this console is read-only"
         assert acted(going.run) == []
 
 
@@ -203,9 +180,15 @@ def test_a_run_that_ends_is_told_and_can_still_be_looked_at(tmp_path: Path) -> N
             await attached(pilot, app)
             going.finish()
             await says(pilot, app, "the run has ended: finished, VALID")
-            assert "s Split" not in text_of(app, "#keys")
-            await pilot.press("b", "m")
+            assert "s Split?" in text_of(app, "#keys") and "d Drain" not in text_of(app, "#keys")
+            await pilot.press("b", "d")
             assert "the run has ended, nothing can be changed" in text_of(app, "#message")
+            await point(pilot, app, CpGroup(32, 2))
+            await pilot.press("m")
+            await until(pilot, lambda: "stay" in text_of(app, "#forecast"), "what it would have done")
+            assert "nothing can be changed any more" in text_of(app, "#choice")
+            await pilot.press("y", "o")
+            assert [fact.action for fact in acted(going.run)] == ["speed"]
             await pilot.press("left")
             await until(pilot, lambda: "PAUSED" in text_of(app, "#top"), "an instant before")
             await pilot.press("plus")

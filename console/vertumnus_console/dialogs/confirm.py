@@ -13,6 +13,8 @@ from textual.widgets import Static
 from vertumnus.domain.errors import ConfigError
 from vertumnus_console.preview import Preview, forecasting
 
+ASKED = "y or enter: do it    n or escape: leave it"
+LOOKED_AT = "enter or escape: close; the run is over, nothing can be changed any more"
 LOOK_S = 0.1
 """Between two looks whether the preview is there [s]."""
 
@@ -25,12 +27,16 @@ class ConfirmMove(ModalScreen[bool]):
         Binding("n,escape,q", "answer(False)", "Leave it"),
     ]
 
-    def __init__(self, title: str, preview: "Future[Preview]") -> None:
+    def __init__(self, title: str, preview: "Future[Preview]", *, is_asked: bool = True) -> None:
+        """Show *preview*; where nothing *is_asked*, as of a run that is over, it is to be looked at."""
         super().__init__()
         self._title = title
         self._preview = preview
+        self._is_asked = is_asked
         self._forecast: Future[tuple[str, ...]] | None = None
         self._is_legal = False
+        self.is_settled = False
+        """Whether nothing more will be shown."""
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="dialog") as box:
@@ -47,28 +53,35 @@ class ConfirmMove(ModalScreen[bool]):
     def action_answer(self, wanted: bool) -> None:
         """Close; a move that is not legal is never wanted, and one must have been looked at."""
         if not wanted or self._preview.done():
-            self.dismiss(wanted and self._is_legal)
+            self.dismiss(wanted and self._is_legal and self._is_asked)
 
     def _look(self) -> None:
         if self._forecast is None and self._preview.done():
             self._show()
         elif self._forecast is not None and self._forecast.done():
-            self._timer.stop()
             error = self._forecast.exception()
             told = (f"no forecast: {error}",) if error is not None else self._forecast.result()
-            self.query_one("#forecast", Static).update(Content("\n".join(told)))
+            self._tell("forecast", *told)
+            self._settle()
 
     def _show(self) -> None:
         error = self._preview.exception()
         if error is None:
             self._is_legal = True
             told = self._preview.result()
-            self.query_one("#preview", Static).update(Content("\n".join(told.lines)))
-            self.query_one("#forecast", Static).update(Content("next minute  forecasting ..."))
+            self._tell("preview", *told.lines)
+            self._tell("forecast", "next minute  forecasting ...")
             self._forecast = forecasting(told.question)
-            self.query_one("#choice", Static).update(Content("y or enter: do it    n or escape: leave it"))
+            self._tell("choice", ASKED if self._is_asked else LOOKED_AT)
         else:
-            self._timer.stop()
             lines = error.problems if isinstance(error, ConfigError) else (str(error),)
-            self.query_one("#preview", Static).update(Content("\n".join(("not possible:", *lines))))
-            self.query_one("#choice", Static).update(Content("enter or escape: close"))
+            self._tell("preview", "not possible:", *lines)
+            self._tell("choice", "enter or escape: close")
+            self._settle()
+
+    def _tell(self, part: str, *lines: str) -> None:
+        self.query_one(f"#{part}", Static).update(Content("\n".join(lines)))
+
+    def _settle(self) -> None:
+        self._timer.stop()
+        self.is_settled = True

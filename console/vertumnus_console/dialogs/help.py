@@ -1,11 +1,11 @@
 """The help that ``?`` opens on every screen: its words, then all keys."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from textual.content import Content
 
 from vertumnus_console.dialogs.text import TextScreen
-from vertumnus_console.keys import Key, Kind, of_kind
+from vertumnus_console.keys import Key, Kind
 
 WORDS = {
     "overview": """\
@@ -24,11 +24,13 @@ predicted prefill; P: cached tokens as routing saw them.""",
     "trie": """\
 A row is a prefix that no longer prefix is wanted as much as. access: reuses,
 decayed at each scan; missed: predicted time lost for want of a copy; holders:
-workers that have its last block. Enter: holders along the path, and who uses it.""",
+workers that have its last block. Enter: holders along the path, and who uses it.
+y copies it to a worker, x deletes it at one; both show what that means first.""",
     "choices": """\
-The newest placements: q wait, s service with P cached tokens, gpu the extra GPU
-time beyond the smallest degree, J the cost that decided, margin to the next
-best. Enter: every candidate with every term, and who was left out and why.""",
+The newest placements, in ms: wait, service with P cached tokens, gpu: lambda
+times the extra GPU time, others: what those queued behind would wait longer,
+cost: what decided (with beta times service); next best and by how much. Enter:
+every candidate, its pending and pulled blocks, who was left out, what came.""",
     "events": """\
 Moves under way with their bars: half for the drain, half for the switch. Below:
 what operators did, moves, copies with bytes and speed, faults; newest first.""",
@@ -36,18 +38,22 @@ what operators did, moves, copies with bytes and speed, faults; newest first."""
 Measured over predicted step times by degree: bias of the last 200 steps (above
 0: steps take longer), their P90, the mean over the run. DRIFT: the bias is more
 than the error that the model has anyway. Below: the controller's windows.""",
+    "compare": """\
+Two runs at one instant of their clocks. A live run leads and the other keeps up
+with it; runs that are over play together. B against A: times as a ratio, shares
+as a difference in points. Nothing can be changed here.""",
     "log": """\
 Newest first: inputs (>), facts (.), orders (<) as the log has them.""",
 }
 
 
-def help_screen(pane: str, keys_of: Mapping[str, str]) -> TextScreen:
-    """Return the help of *pane*; *keys_of* names the keys in force."""
+def help_screen(pane: str, keys_of: Mapping[str, str], keys: Collection[Key]) -> TextScreen:
+    """Return the help of *pane*, where *keys* do something; *keys_of* names the keys in force."""
     parts = [Content.styled(pane, "bold"), Content(WORDS[pane]), Content("")]
     kinds: tuple[Kind, ...]
     for title, kinds in (("screens", ("screen",)), ("act", ("act",)), ("show", ("time", "other"))):
-        parts.append(Content.styled(title, "bold"))
-        parts += [_line(key, keys_of) for key in of_kind(*kinds)]
+        lines = [_line(key, keys_of) for key in keys if key.kind in kinds]
+        parts += [Content.styled(title, "bold"), *lines] if lines else []
     parts.append(Content("ctrl+p       all commands by name"))
     return TextScreen("help", Content("\n").join(parts))
 

@@ -2,12 +2,13 @@
 
 from vertumnus.domain.units import Nanoseconds
 from vertumnus.policy.placement import Decision
+from vertumnus_console.folds import Choice
 from vertumnus_console.replay import Replay
 
 
-def decisions(replay: Replay, _now: Nanoseconds) -> tuple[Decision, ...]:
+def decisions(replay: Replay, _now: Nanoseconds) -> tuple[Choice, ...]:
     """Return the newest placements, newest first."""
-    return tuple(reversed(replay.folds.decisions))
+    return tuple(reversed(replay.folds.choices))
 
 
 def runner_up(decision: Decision) -> int | None:

@@ -51,7 +51,7 @@ def _waiting(replay: Replay, group: CpGroup, now: Nanoseconds) -> list[str]:
 
 def _chosen(replay: Replay, group: CpGroup) -> list[str]:
     lines = []
-    for decision in reversed(replay.folds.decisions):
+    for decision, _ in reversed(replay.folds.choices):
         if decision.chosen is None or decision.offers[decision.chosen].worker != group:
             continue
         offer, second = decision.offers[decision.chosen], runner_up(decision)

@@ -9,7 +9,7 @@ from textual.widgets import Static
 
 from vertumnus.domain.cluster import CpGroup, Lattice
 from vertumnus.domain.units import to_seconds
-from vertumnus_console.panes.events import listed
+from vertumnus_console.panes.events import listed, move_line
 from vertumnus_console.panes.strip import LEGEND, strip
 from vertumnus_console.player import Snapshot
 from vertumnus_console.totals import Service
@@ -19,7 +19,9 @@ from vertumnus_console.words import brief, duration, percent, rate, sparkline
 OTHERS = 15
 """Lines of this screen beside the strip."""
 NEWEST = 3
-"""Events on this screen."""
+"""Events on this screen at least."""
+ROOMY = 25
+"""Lines from which on there are empty ones between its parts."""
 SPARK_TEXT = 27
 """Characters of a sparkline's line beside it."""
 
@@ -49,21 +51,28 @@ class ClusterPane(VerticalScroll):
             "strip",
             strip(view.workers, self._lattice, width, max(6, self.size.height - OTHERS), self.selected),
         )
-        self._set("legend", Content.styled(LEGEND if chosen is None else described(chosen), "$text-muted"))
+        legend = Content.styled(LEGEND, "$foreground-muted") if chosen is None else Content(described(chosen))
+        self._set("legend", legend)
         self._set("counts", counts(view.counts, view.arrival_rate))
         self._set("service", service(view))
         self._set("spark", sparks(view, max(10, width - SPARK_TEXT)))
-        newest = [event for event in view.events if event.kind != "copy"][:NEWEST]
-        self._set("newest", listed(newest))
+        self._set("newest", news(view, max(NEWEST, self._room() - len(view.moves))))
+
+    def _room(self) -> int:
+        """Return the lines that are left for news."""
+        used = self.query_one("#strip", Static).size.height + OTHERS - NEWEST
+        return self.size.height - used - (3 if self.has_class("roomy") else 0)
 
     def on_resize(self) -> None:
-        """Draw the strip anew in the width that there is now."""
+        """Draw the strip anew in the width that there is now; where there is room, parts stand apart."""
+        self.set_class(self.size.height >= ROOMY, "roomy")
         if self._snapshot is not None:
             self.show(self._snapshot)
 
     def _set(self, part: str, content: Content) -> None:
         static = self.query_one(f"#{part}", Static)
-        if static.content != content:
+        drawn = static.content
+        if not (isinstance(drawn, Content) and content.is_same(drawn)):  # ``==`` compares the words alone
             static.update(content)
 
 
@@ -88,10 +97,16 @@ def counts(told: Counts, arrival_rate: float | None) -> Content:
     )
     return Content.assemble(
         ("requests   ", "bold"),
-        f"{told.arrived:,} arrived, {rate(arrival_rate)}, {_listed(under_way)}\n",
+        f"{told.arrived:,} arrived  {rate(arrival_rate)}  {_listed(under_way)}\n",
         ("ended      ", "bold"),
         _listed(ended),
     )
+
+
+def news(view: ClusterView, lines: int) -> Content:
+    """Return the moves under way, then the newest events beside copies, *lines* of them."""
+    events = [event for event in view.events if event.kind != "copy"][:lines]
+    return Content("\n").join([*map(move_line, view.moves), listed(events)])
 
 
 def service(view: ClusterView) -> Content:
@@ -109,10 +124,10 @@ def sparks(view: ClusterView, slices: int) -> Content:
     return Content.assemble(
         ("TTFT P90   ", "bold"),
         sparkline(high, most),
-        (f" up to {duration(most)}\n", "$text-muted"),
+        (f" up to {duration(most)}\n", "$foreground-muted"),
         ("     P50   ", "bold"),
         sparkline(middle, most),
-        (" 5 s a bar", "$text-muted"),
+        (" 5 s a bar", "$foreground-muted"),
     )
 
 

@@ -14,7 +14,7 @@ STYLES = {
     "worker_resumed": "$text-success",
     "move": "$text-success",
     "action": "$text-accent",
-    "copy": "$text-muted",
+    "copy": "$foreground-muted",
     "worker_stalled": "$text-warning",
     "refused": "$text-warning",
 }
@@ -28,17 +28,20 @@ class EventsPane(Page):
     def show(self, snapshot: Snapshot) -> None:
         """Draw *snapshot*."""
         view = snapshot.view
-        self.tell(Content("\n").join([*map(_move, view.moves), listed(view.events)]))
+        self.tell(Content("\n").join([*map(move_line, view.moves), listed(view.events)]))
 
 
 def listed(events: Sequence[Event]) -> Content:
     """Return one line an event."""
     if not events:
-        return Content.styled("no move, no copy, no action, and nothing went wrong so far", "$text-muted")
-    return Content("\n").join([_line(event) for event in events])
+        return Content.styled(
+            "no move, no copy, no action, and nothing went wrong so far", "$foreground-muted"
+        )
+    return Content("\n").join([event_line(event) for event in events])
 
 
-def _line(event: Event) -> Content:
+def event_line(event: Event) -> Content:
+    """Return one event: when, what kind, what."""
     return Content.assemble(
         f"{clock(event.t_ns):>9}  ",
         (event.kind.replace("_", " ").ljust(15), STYLES.get(event.kind, OTHER)),
@@ -46,7 +49,8 @@ def _line(event: Event) -> Content:
     )
 
 
-def _move(move: MoveView) -> Content:
+def move_line(move: MoveView) -> Content:
+    """Return a change of composition under way with its bar."""
     left = ", ".join(map(str, move.undrained))
     doing = f"draining {left}" if left else f"{move.ranks - move.unadopted} of {move.ranks} ranks adopted"
     return Content.assemble(

@@ -9,7 +9,13 @@ from textual.widgets import Static
 from vertumnus_console.keys import Key, of_kind
 
 
-class TabLine(Static):
+class _Keys(Static):
+    def __init__(self, *, id: str) -> None:
+        super().__init__(id=id)
+        self.auto_links = False  # a key is clickable, but not written as a link is
+
+
+class TabLine(_Keys):
     """The screens by their keys; the one in front stands out."""
 
     def show(self, current: str, keys_of: Mapping[str, str]) -> None:
@@ -20,7 +26,7 @@ class TabLine(Static):
         self.update(Content(" ").join(parts))
 
 
-class KeyLine(Static):
+class KeyLine(_Keys):
     """What the keys do now, in as many lines as that takes."""
 
     def __init__(self, *, id: str) -> None:
@@ -52,7 +58,7 @@ def clickable(key: Key, keys_of: Mapping[str, str], style: str) -> Content:
     """Return a key with its label; a click does what the key does."""
     shown = key.written(keys_of.get(key.name), in_line=True)
     content = Content.assemble(
-        (shown, f"bold $text-accent {style}"), (f" {key.label}", style or "$foreground")
+        (shown, f"bold {style or '$text-accent'}"), (f" {key.label}", style or "$foreground")
     )
     action = key.action if "." in key.action else f"screen.{key.action}"
     return content.stylize(Style.from_meta({"@click": action}))

@@ -61,5 +61,5 @@ def _window(note: NoteWindow) -> Content:
         f"{clock(note.end_ns):>9}  {percent(load, 0):>5} of capacity, {percent(note.long_fraction, 0)} long  "
     )
     return Content.assemble(
-        head, (f"{note.action}  " if note.action else "", "bold"), (note.reason, "$text-muted")
+        head, (f"{note.action}  " if note.action else "", "bold"), (note.reason, "$foreground-muted")
     )

@@ -18,6 +18,6 @@ class Page(VerticalScroll):
 
     def tell(self, text: Content) -> None:
         """Show *text*."""
-        if text != self._told:
+        if self._told is None or not text.is_same(self._told):  # ``==`` compares the words alone
             self._told = text
             self.query_one(Static).update(text)

@@ -26,7 +26,7 @@ class QueuesPane(Table):
     LOOK = Look("queues", queues)
 
     def __init__(self, *, id: str) -> None:
-        super().__init__(COLUMNS, id=id)
+        super().__init__(COLUMNS, "nobody waits", id=id)
 
     def show(self, snapshot: Snapshot) -> None:
         """Draw *snapshot*."""

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from textual.content import Content
 
 from vertumnus.domain.cluster import CpGroup, Lattice
-from vertumnus.domain.units import to_seconds
+from vertumnus.domain.units import SECOND, Nanoseconds, to_seconds
 from vertumnus_console.view import State, WorkerView
 from vertumnus_console.words import duration
 
@@ -23,16 +23,19 @@ MARKS: dict[State, str] = {
     "lost": "x",
 }
 """Without colour a worker's state is still told."""
-STYLES: dict[State, str] = {
-    "prefill": "$text-success",
-    "idle": "$text-muted",
-    "waiting": "$text-warning",
-    "stalled": "bold $text-warning",
-    "draining": "$text-accent",
-    "drained": "bold $text-accent",
-    "forming": "bold $text-accent",
-    "lost": "bold $text-error",
+HUES: dict[State, str] = {
+    "prefill": "success",
+    "idle": "success",
+    "waiting": "warning",
+    "stalled": "warning",
+    "draining": "accent",
+    "drained": "accent",
+    "forming": "accent",
+    "lost": "error",
 }
+"""Names of colours of the theme."""
+FULL_NS: Nanoseconds = 2 * SECOND
+"""A box is full with this much predicted work, or with that of the busiest worker, if it has more."""
 LEGEND = "> prefill . idle ~ waiting ! stalled - draining # drained = forming x lost"
 WIDEST = 20
 """Characters a rank at most: more spreads a small pool too thin to compare."""
@@ -76,10 +79,12 @@ def strip(
     for worker in workers:
         by_node[worker.group.first_rank // lattice.ranks_per_node].append(worker)
     label = _label(lattice)
+    most = max((worker.queue_ns for worker in workers), default=0)
     parts: list[tuple[str, str]] = []
     for node, here in enumerate(by_node):
-        parts.append((f"node {node} ".ljust(label), ""))
-        parts += [(_box(w, cell * w.group.degree), _style(w, selected)) for w in here]
+        parts.append((f"node {node} ".ljust(label), "$foreground-muted"))
+        for worker in here:
+            parts += _box(worker, cell * worker.group.degree, max(FULL_NS, most), worker.group == selected)
         is_last = node + 1 == len(by_node)
         parts.append(("" if is_last else "\n" if (node + 1) % per_line == 0 else " ", ""))
     return Content.assemble(*_merged(parts))
@@ -99,11 +104,25 @@ def _label(lattice: Lattice) -> int:
     return len(f"node {_nodes(lattice) - 1} ")
 
 
-def _style(worker: WorkerView, selected: CpGroup | None) -> str:
-    return STYLES[worker.state] + (" reverse" if worker.group == selected else "")
+def _box(
+    worker: WorkerView, width: int, full_ns: Nanoseconds, is_selected: bool
+) -> Iterator[tuple[str, str]]:
+    """Yield a worker's box in two parts: as much of it as it has work of *full_ns*, and the rest."""
+    text, hue = _text(worker, width), HUES[worker.state]
+    filled = min(width, -(-worker.queue_ns * width // full_ns))
+    mark = " bold reverse" if is_selected else ""
+    yield text[:filled], f"$text-{hue} on ${hue}-muted{mark}"
+    yield (
+        text[filled:],
+        (
+            f"$foreground-muted on $surface{mark}"
+            if worker.state == "idle"
+            else f"$text-{hue} on $surface{mark}"
+        ),
+    )
 
 
-def _box(worker: WorkerView, width: int) -> str:
+def _text(worker: WorkerView, width: int) -> str:
     if width < 3:
         return MARKS[worker.state] * width
     inner = next((text for text in _captions(worker) if len(text) <= width - 2), MARKS[worker.state])

@@ -37,9 +37,11 @@ class Table(ScrollView, can_focus=True):
         Binding("pagedown", "page(1)", "Page down", show=False),
     ]
 
-    def __init__(self, columns: Sequence[Column], *, id: str) -> None:
+    def __init__(self, columns: Sequence[Column], empty: str, *, id: str) -> None:
+        """Show *columns*; *empty* says why there are no rows."""
         super().__init__(id=id)
         self._columns = tuple(columns)
+        self._empty = empty
         self._rows: Sequence[tuple[str, ...]] = ()
         self.cursor_row = 0
 
@@ -84,14 +86,16 @@ class Table(ScrollView, can_focus=True):
         if y == 0:
             return self._line([column.name for column in self._columns], "table--names", width)
         place = y - 1 + self.scroll_offset.y
+        if y == 1 and not self._rows:
+            return Strip([Segment(f" {self._empty}".ljust(width), self.rich_style)]).crop(0, width)
         if place >= len(self._rows):
             return Strip.blank(width, self.rich_style)
         style = "table--cursor" if place == self.cursor_row else ("table--even", "table--odd")[place % 2]
         return self._line(self._rows[place], style, width)
 
     def _line(self, cells: Sequence[str], style: str, width: int) -> Strip:
-        extra = max(0, width - sum(column.width for column in self._columns))
-        text = "".join(
+        extra = max(0, width - 1 - sum(column.width for column in self._columns))
+        text = " " + "".join(
             _fitted(cell, column, extra) for cell, column in zip(cells, self._columns, strict=True)
         )
         rich_style = self.get_component_rich_style(style)

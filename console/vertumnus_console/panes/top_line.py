@@ -35,7 +35,7 @@ class TopLine(Static):
             _link(snapshot, desk),
         ]
         content = Content("  ").join([part for part in parts if part.plain])
-        if content != self.content:
+        if not (isinstance(self.content, Content) and content.is_same(self.content)):
             self.update(content)
 
 

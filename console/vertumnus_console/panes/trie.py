@@ -6,7 +6,7 @@ from vertumnus.domain.units import BlockKey, to_seconds
 from vertumnus_console.looks.trie import Prefix, PrefixUse, TrieLook, trie
 from vertumnus_console.panes.table import Column, Table
 from vertumnus_console.player import Look, Snapshot
-from vertumnus_console.words import UNDEFINED, brief, duration
+from vertumnus_console.words import UNDEFINED, brief, duration, labelled
 
 COLUMNS = (
     Column("prefix", 10),
@@ -24,7 +24,7 @@ class TriePane(Table):
     LOOK = Look("trie", trie, every=5)
 
     def __init__(self, *, id: str) -> None:
-        super().__init__(COLUMNS, id=id)
+        super().__init__(COLUMNS, "no prefix was asked for so far", id=id)
         self._prefixes: tuple[Prefix, ...] = ()
 
     def show(self, snapshot: Snapshot) -> None:
@@ -42,18 +42,13 @@ class TriePane(Table):
         return self._prefixes[self.cursor_row].key if self.cursor_row < len(self._prefixes) else None
 
 
-def short(key: BlockKey) -> str:
-    """Return a block's key in eight letters: its last ones tell prefixes apart."""
-    return f"{key & 0xFFFF_FFFF:08x}"
-
-
 def row(prefix: Prefix) -> tuple[str, ...]:
     """Return the cells of *prefix*."""
     by_degree = " ".join(
         f"CP{heat.degree} {heat.access:.1f}/{_missed(heat.missed_ns)}/{heat.replicas}" for heat in prefix.heat
     )
     return (
-        short(prefix.key),
+        str(prefix.key),
         brief(prefix.tokens),
         f"{prefix.access:.1f}",
         _missed(prefix.missed_ns),
@@ -66,7 +61,7 @@ def told(use: PrefixUse) -> Content:
     """Return one prefix, looked at closely."""
     prefix = use.prefix
     lines = [
-        f"prefix {short(prefix.key)}: {prefix.tokens:,} tokens in {prefix.blocks} blocks",
+        f"prefix {prefix.key}: {prefix.tokens:,} tokens in {prefix.blocks} blocks",
         "",
         "degree   access   missed   replicas",
         *(
@@ -74,14 +69,14 @@ def told(use: PrefixUse) -> Content:
             for heat in prefix.heat
         ),
         "",
-        "held along the path",
+        "held along the path, by blocks",
     ]
     first = 1
     for last, holders in use.path:
-        lines.append(f"blocks {first}-{last}".ljust(18) + (", ".join(map(str, holders)) or "nobody"))
+        lines += labelled(f"{first}-{last}", ", ".join(map(str, holders)) or "nobody")
         first = last + 1
     lines += ["", "used now by"]
-    lines += [f"request {request_id}".ljust(18) + where for request_id, where in use.users]
+    lines += [f"request {request_id}".ljust(16) + where for request_id, where in use.users]
     return Content("\n".join(lines if use.users else [*lines, "no open request"]))
 
 

@@ -25,7 +25,7 @@ class WorkersPane(Table):
     """The screen that answers: who is busy, and with what?"""
 
     def __init__(self, *, id: str) -> None:
-        super().__init__(COLUMNS, id=id)
+        super().__init__(COLUMNS, "no workers", id=id)
         self._groups: tuple[CpGroup, ...] = ()
 
     def show(self, snapshot: Snapshot) -> None:
