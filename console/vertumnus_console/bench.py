@@ -1,8 +1,9 @@
 """How fast the console is on a large pool: ``python -m vertumnus_console.bench``, a part of ``make bench``.
 
-A run of 512 workers at 50 requests/s is simulated, then its last part is played at the run's own speed on
-each screen, without a terminal. Told are new pictures a second, how late the screen handles what comes (P50
-and P95), and the process's CPU time by the time watched.
+A run of 512 workers at 50 requests/s is simulated until its trie has 100,000 nodes; then its last part is
+played at the run's own speed on each screen, without a terminal. Told are new pictures a second, how late the
+screen handles what comes (P50 and P95), and the process's CPU time by the time watched. Then: what three
+attached consoles cost the run (`bench_feeds`).
 """
 
 import asyncio
@@ -17,12 +18,20 @@ from typing import NamedTuple
 from vertumnus.records.run_dir import RunDir
 from vertumnus_console.__main__ import console
 from vertumnus_console.app import ConsoleApp
+from vertumnus_console.bench_feeds import cost
 from vertumnus_console.recording import recorded
+from vertumnus_console.replay import Replay
 
 WORKERS = 512
 RATE = 50.0
 TICK_S = 0.05
 """Between two looks at how late the screen is [s]."""
+
+
+SCREENS = tuple((key.name, key.keys) for key in of_kind("screen"))
+"""Screens that are watched, and their keys."""
+FEED_REQUESTS, FEED_SPEED = 2_000, 4.0
+"""Of the runs with feeds and without."""
 
 
 class Smoothness(NamedTuple):
@@ -42,19 +51,16 @@ class Smoothness(NamedTuple):
         )
 
 
-def simulated(runs_dir: Path, requests: int) -> RunDir:
-    """Simulate *requests* requests on 512 workers of two ranks, and return the run."""
-    words = (
-        "+experiment=tool_agent",
-        "backend=sim",
-        f"cluster.gpus={2 * WORKERS}",
-        f"cluster.composition={{2: {WORKERS}, 4: 0}}",
-        "arrival=poisson",
-        f"arrival.rate={RATE}",
-        "arrival.load=null",
-        f"workload.requests={requests}",
-    )
-    return recorded(runs_dir, words)
+POOL = (
+    "+experiment=tool_agent",
+    "backend=sim",
+    f"cluster.gpus={2 * WORKERS}",
+    f"cluster.composition={{2: {WORKERS}, 4: 0}}",
+    "arrival=poisson",
+    f"arrival.rate={RATE}",
+    "arrival.load=null",
+)
+"""512 workers of two ranks."""
 
 
 async def watch(run: RunDir, seconds: float, screens: Sequence[tuple[str, str]]) -> list[Smoothness]:
@@ -68,6 +74,15 @@ async def watch(run: RunDir, seconds: float, screens: Sequence[tuple[str, str]])
             await pilot.pause(TICK_S)
         await pilot.press("space")
         return [await _watch(app, name, key, seconds) for name, key in screens]
+
+
+def nodes(run: RunDir) -> int:
+    """Return the nodes of the run's trie at its end."""
+    replay = Replay(run.log)
+    while replay.advance(None, 10_000):
+        pass
+    replay.close()
+    return len(replay.pool.control.index)
 
 
 async def _watch(app: ConsoleApp, name: str, key: str, seconds: float) -> Smoothness:
@@ -94,14 +109,18 @@ async def _watch(app: ConsoleApp, name: str, key: str, seconds: float) -> Smooth
 def main(argv: Sequence[str]) -> int:
     """Run the bench; return the exit code."""
     parser = ArgumentParser("python -m vertumnus_console.bench", description=__doc__)
-    parser.add_argument("--requests", type=int, default=11_000, help="requests of the run; default 11000")
-    parser.add_argument("--seconds", type=float, default=8.0, help="how long each screen is watched")
+    parser.add_argument("--requests", type=int, default=14_000, help="requests of the run; default 14000")
+    parser.add_argument("--seconds", type=float, default=8.0, help="how long a screen is watched")
+    parser.add_argument(
+        "--pairs", type=int, default=5, help="pairs of runs with feeds and without; default 5"
+    )
     read = parser.parse_args(list(argv))
-    with tempfile.TemporaryDirectory() as folder:
-        run = simulated(Path(folder), read.requests)
-        screens = ("overview", "o"), ("workers", "w"), ("trie", "t"), ("events", "e")
-        for smoothness in asyncio.run(watch(run, read.seconds, screens)):
-            print(smoothness)
+    with tempfile.TemporaryDirectory() as scratch:
+        run = recorded(Path(scratch), (*POOL, f"workload.requests={read.requests}"))
+        print(f"console on {WORKERS} workers, {RATE:g} requests/s, {nodes(run):,} trie nodes at the end")
+        for smoothness in asyncio.run(watch(run, read.seconds, SCREENS)):
+            print(smoothness, flush=True)
+        print(cost(Path(scratch), POOL, feeds=3, requests=FEED_REQUESTS, speed=FEED_SPEED, pairs=read.pairs))
     return 0
 
 

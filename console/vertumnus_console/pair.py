@@ -46,6 +46,8 @@ class Pair:
         self.speed = speed
         self.follows = True
         """Whether what is shown is the end: of both, or as far as the live ones have come."""
+        self._at: Nanoseconds | None = None
+        """The instant that both were sent to, drawn or not yet; None at the end, or while they play."""
 
     @property
     def both(self) -> Both | None:
@@ -67,20 +69,20 @@ class Pair:
 
     def go_to(self, at: Nanoseconds) -> None:
         """Show both just before *at*."""
-        self.follows = False
+        self.follows, self._at = False, at
         for feed in self.feeds:
             feed.ask(lambda player: player.go_to(at))
 
     def go_to_end(self) -> None:
         """Show both at the end."""
-        self.follows = True
+        self.follows, self._at = True, None
         for feed in self.feeds:
             feed.ask(lambda player: player.go_to_end())
 
     def seek(self, both: Both, steps: int) -> None:
         """Go *steps* steps of the longer run on, or back when negative; past the end is the end."""
         end = both.end_ns or both.now_ns
-        at = both.now_ns + steps * -(-end // SEEK_STEPS)
+        at = self._instant(both) + steps * -(-end // SEEK_STEPS)
         if at >= end:
             self.go_to_end()
         else:
@@ -93,7 +95,7 @@ class Pair:
         elif both.live_ns is not None:
             self.go_to_end()
         else:
-            self._play(0 if self.follows else both.now_ns, wall_s)
+            self._play(0 if self.follows else self._instant(both), wall_s)
 
     def set_speed(self, both: Both, speed: float, wall_s: float) -> None:
         """Play at *speed* from now on."""
@@ -104,6 +106,11 @@ class Pair:
             self._play(both.now_ns, wall_s)
 
     def _play(self, at: Nanoseconds, wall_s: float) -> None:
-        self.follows = False
+        self.follows, self._at = False, None
         for feed in self.feeds:
             feed.ask(lambda player: player.play_from(at, wall_s))
+
+    def _instant(self, both: Both) -> Nanoseconds:
+        if self.follows:
+            return both.end_ns or both.now_ns
+        return both.now_ns if self._at is None else self._at
