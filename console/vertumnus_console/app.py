@@ -51,6 +51,11 @@ class ConsoleApp(App[None]):
         for feed in self._feeds:
             feed.stop()
 
+    def let_go(self) -> None:
+        """Close the logs of an application that is not going to run."""
+        for feed in self._feeds:
+            feed.let_go()
+
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
         """Yield everything that a key does, by name, for the palette."""
         for key in _keys_of(screen):

@@ -19,6 +19,7 @@ from vertumnus.records.run_dir import RunDir
 from vertumnus_console.__main__ import console
 from vertumnus_console.app import ConsoleApp
 from vertumnus_console.bench_feeds import cost
+from vertumnus_console.keys import of_kind
 from vertumnus_console.recording import recorded
 from vertumnus_console.replay import Replay
 

@@ -65,6 +65,10 @@ class Feed(Thread):
         self._asks.put(None)
         self.join()
 
+    def let_go(self) -> None:
+        """Close the log of a feed that was never started."""
+        self._player.close()
+
     def run(self) -> None:
         """Follow the run until `stop`."""
         try:

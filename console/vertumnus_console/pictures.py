@@ -3,7 +3,7 @@
 import asyncio
 from pathlib import Path
 from time import monotonic
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 from textual.pilot import Pilot
 
@@ -74,19 +74,20 @@ def take_pictures(app: ConsoleApp, folder: Path, size: tuple[int, int]) -> list[
 
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        app.run(headless=True, size=size, auto_pilot=script)
     except OSError as error:
+        app.let_go()
         raise ConfigError(f"--pictures {folder}: {error.strerror}") from error
+    app.run(headless=True, size=size, auto_pilot=script)
     return files
 
 
 def legal_move(player: Player) -> tuple[Direction, CpGroup] | None:
     """Return a worker that can be merged with its sibling now, or else split; None when there is none."""
     control = player.replay.pool.control
-    for kind in ("merge", "split"):
-        direction = cast(Direction, kind)
+    directions: tuple[Direction, ...] = "merge", "split"
+    for direction in directions:
         for group in control.pool.groups:
-            workers = (group, group.sibling) if kind == "merge" else (group,)
+            workers = (group, group.sibling) if direction == "merge" else (group,)
             try:
                 control.legal_move(direction, workers)
             except ConfigError:
@@ -128,5 +129,8 @@ def _is_settled(app: ConsoleApp) -> bool:
 
 def _write(app: ConsoleApp, folder: Path, name: str) -> Path:
     file = folder / f"{name}.svg"
-    file.write_text(picture_of(app, "vertumnus console"))
+    try:
+        file.write_text(picture_of(app, "vertumnus console"))
+    except OSError as error:
+        raise ConfigError(f"--pictures {folder}: {error.strerror}") from error
     return file

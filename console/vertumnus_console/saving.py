@@ -18,7 +18,7 @@ _LOADED = re.compile(r"\s*@font-face \{.*?\}", re.DOTALL)
 FONTS = '"Fira Code", "DejaVu Sans Mono", Menlo, Consolas, monospace'
 
 
-def picture_of(app: "App[object]", title: str) -> str:
+def picture_of(app: "App[None]", title: str) -> str:
     """Return the screen of *app* as an SVG that loads nothing from anywhere."""
     svg = _LOADED.sub("", app.export_screenshot(title=title))
     lines = (line.rstrip() for line in svg.replace("Fira Code, monospace", FONTS).splitlines())
@@ -33,7 +33,7 @@ class Saved(NamedTuple):
     is_done: bool
 
 
-def saved(app: "App[object]", run_id: str) -> Saved:
+def saved(app: "App[None]", run_id: str) -> Saved:
     """Write the screen of *app* to two files in the current folder, and say where they are or why not."""
     try:
         svg, text = _save(app, run_id)
@@ -43,7 +43,7 @@ def saved(app: "App[object]", run_id: str) -> Saved:
     return Saved(f"saved {svg} and {text}", True)
 
 
-def _save(app: "App[object]", run_id: str) -> tuple[str, str]:
+def _save(app: "App[None]", run_id: str) -> tuple[str, str]:
     stem = f"console-{run_id[-6:]}-{datetime.now():%H%M%S}"
     svg = picture_of(app, f"vertumnus console {run_id}")
     Path(f"{stem}.svg").write_text(svg)

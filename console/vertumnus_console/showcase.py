@@ -1,6 +1,6 @@
 """The pictures in the documents: ``python -m vertumnus_console.showcase FOLDER``, which is ``make pictures``.
 
-A paced run of experiment reconfigure is recorded up to its rush hour and drawn while a worker is split.
+A paced run of experiment reconfigure is recorded up to its rush hour and drawn as a worker is split by hand.
 """
 
 import shutil
@@ -19,9 +19,10 @@ WORDS = (
     "backend.clock=paced",
     "backend.speed=1e6",
     "workload.requests=4500",
+    "controller.script=[{at_s: 411, action: split, workers: [16x8]}]",
 )
-AT_S = 424.0
-"""On the run's clock [s]."""
+AT_S = 412.0
+"""On the run's clock, while the worker drains [s]."""
 SIZE = (100, 30)
 """Columns and lines."""
 SHOWN = ("overview", "workers", "trie", "choice", "events", "preview")

@@ -82,7 +82,7 @@ class Table(ScrollView, can_focus=True):
 
     def render_line(self, y: int) -> Strip:
         """Return line *y* of what is seen: the names, or a row."""
-        width = self.size.width
+        width = self.scrollable_content_region.width
         if y == 0:
             return self._line([column.name for column in self._columns], "table--names", width)
         place = y - 1 + self.scroll_offset.y

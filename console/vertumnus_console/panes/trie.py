@@ -9,12 +9,12 @@ from vertumnus_console.player import Look, Snapshot
 from vertumnus_console.words import UNDEFINED, brief, duration, labelled
 
 COLUMNS = (
-    Column("prefix", 10),
-    Column("tokens", 8, is_right=True),
-    Column("access", 8, is_right=True),
-    Column("missed", 9, is_right=True),
-    Column(" by degree: access/missed/copies", 34, is_wide=True),
-    Column("holders", 9, is_right=True),
+    Column("prefix", 7),
+    Column("tokens", 7, is_right=True),
+    Column("access", 7, is_right=True),
+    Column("missed", 8, is_right=True),
+    Column("  by degree: access, missed, copies", 41, is_wide=True),
+    Column("holders", 8, is_right=True),
 )
 
 
@@ -44,15 +44,16 @@ class TriePane(Table):
 
 def row(prefix: Prefix) -> tuple[str, ...]:
     """Return the cells of *prefix*."""
-    by_degree = " ".join(
-        f"CP{heat.degree} {heat.access:.1f}/{_missed(heat.missed_ns)}/{heat.replicas}" for heat in prefix.heat
+    by_degree = "".join(
+        f" CP{heat.degree}{heat.access:6.1f}{_missed(heat.missed_ns):>7}{heat.replicas:>3}"
+        for heat in prefix.heat
     )
     return (
         str(prefix.key),
         brief(prefix.tokens),
         f"{prefix.access:.1f}",
         _missed(prefix.missed_ns),
-        f" {by_degree}",
+        by_degree,
         str(len(prefix.holders)),
     )
 

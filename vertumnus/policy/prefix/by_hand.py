@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from vertumnus.domain.cluster import CpGroup
 from vertumnus.domain.errors import ConfigError
-from vertumnus.domain.orders import Reclaim, Transfer
+from vertumnus.domain.orders import Reclaim, Transfer, TransferReason
 from vertumnus.domain.units import BlockKey, Blocks, Nanoseconds, Rank
 from vertumnus.policy.candidates import WorkerState
 from vertumnus.policy.pool import PoolState
@@ -54,7 +54,7 @@ class PrefixHand:
         Raises ConfigError, as `copy_plan` does.
         """
         plan = self.copy_plan(key, destination, now)
-        reason = "intra" if plan.source.degree == destination.degree else "inter"
+        reason: TransferReason = "intra" if plan.source.degree == destination.degree else "inter"
         return self._transfers.begin(plan.path, plan.first_block, plan.ranks, destination, reason, None, now)
 
     def reclaim(self, key: BlockKey, worker: CpGroup, now: Nanoseconds) -> Reclaim:

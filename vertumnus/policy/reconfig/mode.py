@@ -70,12 +70,10 @@ class ModeSwitch:
     def turn(self, wanted: WantedMode) -> None:
         """Hand over to the controller, which also ends a hold; take over from it; or let nobody move.
 
-        ``manual`` ends ``off`` under any controller. Raises ConfigError where there is no controller that
-        moves anything, and where the configuration lets nobody move.
+        ``manual`` ends an ``off`` by hand under any controller. Raises ConfigError where there is no
+        controller that moves anything.
         """
-        if self._configured == Mode.OFF:
-            raise ConfigError("controller=off takes no moves; use controller=manual")
-        is_ending_off = wanted == "manual" and self._mode == Mode.OFF
+        is_ending_off = wanted == "manual" and self._mode == Mode.OFF != self._configured
         if self._configured == Mode.AUTO or wanted == "off":
             self._mode = Mode(wanted)
         elif is_ending_off:
