@@ -145,6 +145,12 @@ def _tune(words: Sequence[str]) -> int:
     become("vertumnus_profiling.tune", words)
 
 
+def _size(words: Sequence[str]) -> int:
+    from vertumnus.commandline.applications import become
+
+    become("vertumnus_profiling.size", words)
+
+
 def _trace(words: Sequence[str]) -> int:
     from vertumnus.commandline.traces import trace
 
@@ -161,6 +167,7 @@ VERBS: Mapping[str, Verb] = {
     "compare": _compare,
     "console": _console,
     "trace": _trace,
+    "size": _size,
     "preview": _preview,
     "explain": _explain,
     "audit": _audit,

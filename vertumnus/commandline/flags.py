@@ -30,6 +30,7 @@ flags: -m, --multirun   sweep over every key given as a,b,c; jobs that have a VA
 
 verbs: ls [GROUP]       experiments, workloads, models, clusters, policies, ... with their purpose
        profile [key=value ...]  measure prefill times here and keep them for runs; --help says more
+       size TRACE [key=value ...]  which composition and policy for a trace; --help says more
        tune [key=value ...]  calibrate thresholds and weights on simulated slices; --help says more
        report, sql, runs  results; vertumnus VERB --help says more
        compare [SWEEP|RUN...]  groups of runs against one another, paired, with intervals

@@ -35,7 +35,7 @@ from vertumnus_profiling.tune.search import (
 from vertumnus_profiling.tune.show import show_found, show_judgement, show_use
 from vertumnus_profiling.tune.slices import Slice
 from vertumnus_profiling.tune.spaces import with_values
-from vertumnus_profiling.tune.trials import Asked, Runners
+from vertumnus_profiling.tune.trials import Asked, Runners, measured
 from vertumnus_profiling.tune.writing import Origin, write_config
 
 
@@ -56,7 +56,7 @@ def tune(options: Options, console: Console) -> Tuned:
     tried = _points(options)
     with (
         Journal(_journal(options.out), _settings(options), anew=options.force) as journal,
-        Runners(options.workers) as runners,
+        Runners(options.workers, measured) as runners,
     ):
         found = _search(options, tried, journal, runners, console)
         objective = OBJECTIVES[options.objective]
@@ -84,7 +84,7 @@ def _points(options: Options) -> list[Values]:
 
 
 def _search(
-    options: Options, tried: Sequence[Values], journal: Journal, runners: Runners, console: Console
+    options: Options, tried: Sequence[Values], journal: Journal, runners: Runners[Requests], console: Console
 ) -> Found:
     stages = rungs(options.trials, len(options.train))
     objective, total = OBJECTIVES[options.objective], runs_of(stages)
@@ -106,7 +106,9 @@ def _search(
         return halve(stages, measure)
 
 
-def _judged(options: Options, values: Values, runners: Runners, console: Console) -> list[judge.Pair]:
+def _judged(
+    options: Options, values: Values, runners: Runners[Requests], console: Console
+) -> list[judge.Pair]:
     arms: tuple[Values, Values] = ({}, values)
     served: dict[Pair, Requests] = {}
     trees = (

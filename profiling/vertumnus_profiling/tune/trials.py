@@ -2,12 +2,12 @@
 
 import multiprocessing
 import signal
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from functools import lru_cache
 from types import TracebackType
-from typing import Any, NamedTuple
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import msgspec
 
@@ -18,6 +18,8 @@ from vertumnus.run.stream import Stream, load_stream
 from vertumnus.run.trial import served
 from vertumnus_profiling.tune.objectives import Requests
 
+Result = TypeVar("Result")
+
 
 class Asked(NamedTuple):
     """One run: a name that the asker knows it by, and the plain tree of its config."""
@@ -26,15 +28,16 @@ class Asked(NamedTuple):
     tree: Mapping[str, Any]
 
 
-class Runners:
+class Runners(Generic[Result]):
     """Runs configs side by side."""
 
-    def __init__(self, workers: int) -> None:
-        """Run on *workers* processes; with one, in this process."""
+    def __init__(self, workers: int, task: Callable[[Mapping[str, Any]], Result]) -> None:
+        """Do *task* with the plain tree of each config on *workers* processes; with one, in this process."""
         self._workers = workers
+        self._task = task
         self._pool: ProcessPoolExecutor | None = None
 
-    def __enter__(self) -> "Runners":
+    def __enter__(self) -> "Runners[Result]":
         if self._workers > 1:
             # spawned: a fork would copy whatever threads and locks this process has
             context = multiprocessing.get_context("spawn")
@@ -54,16 +57,16 @@ class Runners:
                 process.terminate()
                 process.join()
 
-    def run(self, asked: Iterable[Asked]) -> Iterator[tuple[tuple[int, int], Requests]]:
-        """Yield the measured requests of each run, in whatever order they end.
+    def run(self, asked: Iterable[Asked]) -> Iterator[tuple[tuple[int, int], Result]]:
+        """Yield the result of each run, in whatever order they end.
 
         Raises VertumnusError when a process died.
         """
         if self._pool is None:
-            yield from ((each.name, measured(each.tree)) for each in asked)
+            yield from ((each.name, self._task(each.tree)) for each in asked)
             return
-        futures: dict[Future[Requests], tuple[int, int]] = {
-            self._pool.submit(measured, each.tree): each.name for each in asked
+        futures: dict[Future[Result], tuple[int, int]] = {
+            self._pool.submit(self._task, each.tree): each.name for each in asked
         }
         try:
             for future in as_completed(futures):
@@ -78,10 +81,14 @@ class Runners:
 def measured(tree: Mapping[str, Any]) -> Requests:
     """Simulate the config of *tree* and return its measured requests."""
     config = to_run_config(tree)
-    stream = _stream(_Workload(config))
     with rare_collections():
-        records = served(config, stream)
+        records = served(config, stream_of(config))
     return Requests.of(records, config.records.warmup_requests(len(records)))
+
+
+def stream_of(config: RunConfig) -> Stream:
+    """Return the workload of *config*, read once in a process for all configs that share it."""
+    return _stream(_Workload(config))
 
 
 class _Workload:

@@ -1,0 +1,60 @@
+"""How far a number measured on one part of a trace holds for the next, and how two candidates differ.
+
+A part is cut into consecutive segments of as many requests; how their means differ tells how much the
+mean of a whole part does. That holds while the traffic stays of a kind, which no number can promise.
+"""
+
+from collections.abc import Sequence
+from math import sqrt
+from typing import NamedTuple
+
+import numpy as np
+
+from vertumnus_profiling.tune.objectives import Floats, Requests
+
+SEGMENTS = 6
+STUDENT_T = 2.571
+"""Of 95 % with SEGMENTS - 1 degrees of freedom."""
+
+
+class Estimate(NamedTuple):
+    """A number and how far off it may be, 95 times of 100."""
+
+    value: float
+    margin: float
+
+    def holds(self, found: float) -> bool:
+        """Return whether *found* is within the margin."""
+        return abs(found - self.value) <= self.margin
+
+
+def forecast(requests: Requests, values: Floats, weights: Floats) -> Estimate:
+    """Return the weighted mean of *values* and where that of another part of this length will be."""
+    means = _segment_means(values, weights)
+    spread = float(np.std(means, ddof=1))
+    return Estimate(float(np.average(values, weights=weights)), STUDENT_T * spread * sqrt(2 / SEGMENTS))
+
+
+def ttft(requests: Requests) -> Estimate:
+    """Return the mean TTFT with the margin for the next part [s]."""
+    return forecast(requests, requests.ttft_s, np.ones_like(requests.ttft_s))
+
+
+def attained(requests: Requests) -> Estimate:
+    """Return the token-weighted attainment with the margin for the next part."""
+    share = np.divide(
+        requests.met_tokens, requests.tokens, out=np.zeros_like(requests.tokens), where=requests.tokens > 0
+    )
+    return forecast(requests, share, requests.tokens)
+
+
+def difference(one: Requests, other: Requests) -> Estimate:
+    """Return how much less the mean TTFT of *one* is than that of *other*, on the same requests [s]."""
+    saved = other.ttft_s - one.ttft_s
+    means = _segment_means(saved, np.ones_like(saved))
+    return Estimate(float(saved.mean()), STUDENT_T * float(np.std(means, ddof=1)) / sqrt(SEGMENTS))
+
+
+def _segment_means(values: Floats, weights: Floats) -> Sequence[float]:
+    parts = zip(np.array_split(values, SEGMENTS), np.array_split(weights, SEGMENTS), strict=True)
+    return [float(np.average(part, weights=weight)) for part, weight in parts]
