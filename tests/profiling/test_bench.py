@@ -39,6 +39,7 @@ NAMES_AND_UNITS = {
         "simulator/unrecorded": "1/s",
         "simulator/recorded_over_unrecorded": "x",
     },
+    "trace": {"trace/mooncake": "1/s", "trace/parquet": "1/s"},
 }
 LIVE_NAMES_AND_UNITS = {
     "cp_speedup": {

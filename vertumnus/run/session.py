@@ -33,6 +33,7 @@ from vertumnus.records.run_row import RunStatus
 from vertumnus.run.asked import Asked
 from vertumnus.run.attended import attended
 from vertumnus.run.candidates import candidate_rows
+from vertumnus.run.feed import feed_of
 from vertumnus.run.forecasting import assumptions, forecasts
 from vertumnus.run.interrupts import interrupts_held
 from vertumnus.run.narration import Narration
@@ -132,6 +133,7 @@ def _serve(session: Session, engine: Engine, opened: _Opened, console: Console) 
     config, pool, recorder = session.config, opened.pool, opened.recorder
     schedule_script(config.controller, engine)
     first_id = len(script_of(config.controller))
+    feed = feed_of(config, session.stream, session.requests)
 
     def assume() -> Assumptions:
         return assumptions(config, session.profile, session.stream.block_tokens, recorder.reconfigs)
@@ -142,11 +144,11 @@ def _serve(session: Session, engine: Engine, opened: _Opened, console: Console) 
         attended(opened.run, recorder, engine, first_id, console) as is_awaited,
         forecasts(config, pool, engine, assume) as forecast,
     ):
-        loop = Loop(engine, pool.fleet, pool.control, recorder.record, forecast)
+        loop = Loop(engine, pool.fleet, pool.control, recorder.record, forecast, feed.follow_ups)
         narration = Narration(loop, recorder, progress, is_awaited, partial(_say, console))
         if isinstance(engine, WaitingEngine):
             engine.before_wait = narration.flush_when_due
-        loop.serve(iter(session.requests), narration.after_event)
+        loop.serve(iter(feed.arrivals), narration.after_event)
 
 
 def _say(console: Console, line: str) -> None:

@@ -12,6 +12,7 @@ from vertumnus.trace.arrivals import with_arrivals
 from vertumnus.trace.config import ArrivalConfig
 from vertumnus.trace.load import LoadedTrace, load_rows
 from vertumnus.trace.rows import TraceRow
+from vertumnus.trace.sessions import predecessors
 
 Stream: TypeAlias = LoadedTrace
 """A workload at its trace's own times."""
@@ -36,10 +37,23 @@ def read_stream(config: RunConfig) -> Stream:
 def require_servable(config: RunConfig, stream: Stream) -> None:
     """Raise ConfigError when the pool of *config* could not serve *stream*, or it cannot arrive as asked."""
     stream.require_times(config.arrival)
+    if config.arrival.closed_loop and not any(
+        before is not None for before in predecessors_of(config, stream)
+    ):
+        raise ConfigError(
+            f"arrival.closed_loop: found true, but no request of {stream.description} continues another"
+        )
     problems = list(_unservable(config, stream.rows, stream.block_tokens))
     if problems:
         raise ConfigError(*problems)
     arriving(config, stream, 1.0)
+
+
+def predecessors_of(config: RunConfig, stream: Stream) -> list[int | None]:
+    """Return for each row of *stream* the place of the one that it continues; a generator names its own."""
+    if config.workload.path is None and not any(row.follows for row in stream.rows):
+        return [None] * len(stream.rows)
+    return predecessors(stream.rows, stream.block_tokens)
 
 
 def arriving(config: RunConfig, stream: Stream, capacity: float) -> list[TraceRow]:

@@ -8,6 +8,7 @@ from vertumnus.config import RunConfig
 from vertumnus.domain.errors import ConfigError
 from vertumnus.records.request_record import RequestRecord
 from vertumnus.records.timeline import Timeline
+from vertumnus.run.feed import feed_of
 from vertumnus.run.forecasting import assumptions, forecasts
 from vertumnus.run.initial import settled
 from vertumnus.run.pool import build_pool
@@ -43,6 +44,8 @@ def served(config: RunConfig, stream: Stream | None = None) -> list[RequestRecor
 
     schedule_script(config.controller, engine)
     assumed = assumptions(config, profile, stream.block_tokens, ())
+    feed = feed_of(config, stream, requests)
     with forecasts(config, pool, engine, lambda: assumed) as forecast:
-        Loop(engine, pool.fleet, pool.control, record, forecast).serve(iter(requests))
+        loop = Loop(engine, pool.fleet, pool.control, record, forecast, feed.follow_ups)
+        loop.serve(iter(feed.arrivals))
     return sorted(timeline.records, key=lambda record: record.request_id)

@@ -18,6 +18,7 @@ from vertumnus.domain.request import Request
 from vertumnus.domain.units import Nanoseconds
 from vertumnus.policy.control_plane import ControlPlane
 from vertumnus.serving.engine import Engine
+from vertumnus.serving.follow_ups import FollowUps
 from vertumnus.workers.fleet import Effects, Fleet
 
 Record: TypeAlias = Callable[[int, Body], object]
@@ -37,13 +38,18 @@ class Loop:
         control: ControlPlane,
         record: Record,
         forecast: Ask | None = None,
+        follow_ups: FollowUps | None = None,
     ) -> None:
-        """Join the parts; *forecast* carries out Forecast orders, which a replay finds answered."""
+        """Join the parts; *forecast* carries out Forecast orders, which a replay finds answered.
+
+        *follow_ups* arrive beside the arrivals that are served, each after the request that it continues.
+        """
         self._engine = engine
         self._fleet = fleet
         self._control = control
         self._record = record
         self._forecast = forecast
+        self._follow_ups = follow_ups or FollowUps({})
         self._asked: list[Forecast] = []
         self._facts: deque[AnyFact] = deque()
         self._arrivals: Iterator[Request] | None = None
@@ -59,7 +65,7 @@ class Loop:
         self._arrivals = arrivals
         self.start()
         self._schedule_arrival()
-        while self._arrivals is not None or self.ended < self.arrived:
+        while self._arrivals is not None or self.ended < self.arrived or self._follow_ups.left:
             event = self._engine.next()
             if event is None:
                 raise InvariantError(
@@ -82,7 +88,8 @@ class Loop:
             effects = self._fleet.note(event)
             if type(event) is RequestArrived:
                 self.arrived += 1
-                self._schedule_arrival()
+                if not self._follow_ups.note_arrival(event.request.request_id):
+                    self._schedule_arrival()
             elif type(event) is TimerFired:
                 self._check_alive()
             self._obey(self._control.handle(event), event.at)
@@ -98,6 +105,8 @@ class Loop:
             record(FACT, fact)
             if type(fact) is RequestEnded:
                 self.ended += 1
+                for request in self._follow_ups.released_by(fact):
+                    self._schedule(request)
             orders = handle(fact)
             if orders:
                 self._obey(orders, fact.at)
@@ -131,7 +140,10 @@ class Loop:
         if request is None:
             self._arrivals = None
         else:
-            self._engine.schedule(RequestArrived(request.arrival_ns, request), request.arrival_ns)
+            self._schedule(request)
+
+    def _schedule(self, request: Request) -> None:
+        self._engine.schedule(RequestArrived(request.arrival_ns, request), request.arrival_ns)
 
     def _check_alive(self) -> None:
         # a timer always follows the last one, so an idle pool would tick for ever

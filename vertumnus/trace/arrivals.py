@@ -45,6 +45,8 @@ def describe_arrivals(rows: Sequence[TraceRow], arrival: ArrivalConfig) -> str:
         parts.append(f"gaps x {arrival.time_scale:g}")
     if arrival.jitter != "none":
         parts.append(f"spread over ticks of {arrival.tick_s:g} s")
+    if arrival.closed_loop:
+        parts.append("follow-ups after the answer before them")
     rate = mean_rate(rows)
     if rate is not None:
         parts.append(f"{rate:.3g} req/s")

@@ -138,6 +138,8 @@ class ArrivalConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     """Leave the trace's ticks as they are, or spread each evenly over tick_s, keeping the order."""
     tick_s: float = 3.05
     """Distance of the trace's ticks, before scaling; for jitter only [s]."""
+    closed_loop: bool = False
+    """A session's next turn waits for the answer before it, and the pause after it if the trace tells one."""
 
     def __post_init__(self) -> None:
         _raise_all(self._problems())

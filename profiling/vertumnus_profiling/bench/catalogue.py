@@ -12,6 +12,7 @@ from vertumnus_profiling.bench.placement import placement
 from vertumnus_profiling.bench.records import fold, log
 from vertumnus_profiling.bench.scanning import scan
 from vertumnus_profiling.bench.simulator import simulator
+from vertumnus_profiling.bench.traces import trace
 
 
 def cp_speedup(settings: Settings) -> Iterator[Result]:
@@ -58,6 +59,7 @@ BENCHMARKS: Mapping[str, Benchmark] = {
         log,
         fold,
         simulator,
+        trace,
         cp_speedup,
         kv_movement,
         kv_copy,

@@ -1,7 +1,7 @@
 """How far a number measured on one part of a trace holds for the next, and how two candidates differ.
 
-A part is cut into consecutive segments of as many requests; how their means differ tells how much the
-mean of a whole part does. That holds while the traffic stays of a kind, which no number can promise.
+A part is cut into consecutive segments of as many requests. Traffic drifts, so the next part is taken to be
+one more segment, not the mean of many that are independent: the margin does not shrink with their number.
 """
 
 from collections.abc import Sequence
@@ -28,16 +28,16 @@ class Estimate(NamedTuple):
         return abs(found - self.value) <= self.margin
 
 
-def forecast(requests: Requests, values: Floats, weights: Floats) -> Estimate:
-    """Return the weighted mean of *values* and where that of another part of this length will be."""
+def forecast(values: Floats, weights: Floats) -> Estimate:
+    """Return the weighted mean of *values* and how far that of the next part may be from it."""
     means = _segment_means(values, weights)
     spread = float(np.std(means, ddof=1))
-    return Estimate(float(np.average(values, weights=weights)), STUDENT_T * spread * sqrt(2 / SEGMENTS))
+    return Estimate(float(np.average(values, weights=weights)), STUDENT_T * spread * sqrt(1 + 1 / SEGMENTS))
 
 
 def ttft(requests: Requests) -> Estimate:
     """Return the mean TTFT with the margin for the next part [s]."""
-    return forecast(requests, requests.ttft_s, np.ones_like(requests.ttft_s))
+    return forecast(requests.ttft_s, np.ones_like(requests.ttft_s))
 
 
 def attained(requests: Requests) -> Estimate:
@@ -45,7 +45,7 @@ def attained(requests: Requests) -> Estimate:
     share = np.divide(
         requests.met_tokens, requests.tokens, out=np.zeros_like(requests.tokens), where=requests.tokens > 0
     )
-    return forecast(requests, share, requests.tokens)
+    return forecast(share, requests.tokens)
 
 
 def difference(one: Requests, other: Requests) -> Estimate:

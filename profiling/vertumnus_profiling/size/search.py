@@ -1,7 +1,7 @@
 """The highest rate at which a pool still meets its targets, by bisection."""
 
 from collections.abc import Callable
-from math import sqrt
+from math import inf, sqrt
 
 STEP = 1.25
 """Factor to the second rate that is tried; each further one is its square, until one is met and one not."""
@@ -16,16 +16,15 @@ def highest_rate(meets: Callable[[float], bool], guess: float) -> float | None:
 
     It is at most TOLERANCE too low, or *guess* times REACH. None when not even *guess* / REACH is met.
     """
-    met, failed, rate, step = 0.0, None, guess, STEP
-    while guess / REACH <= rate <= guess * REACH:
+    lowest, highest = guess / REACH, guess * REACH
+    met, failed, rate, step = 0.0, inf, guess, STEP
+    while met < highest and failed > lowest and failed > met * TOLERANCE:
         if meets(rate):
             met = rate
         else:
             failed = rate
-        if failed is not None and met and failed <= met * TOLERANCE:
-            break
-        if failed is not None and met:
+        if met and failed < inf:
             rate = sqrt(met * failed)
         else:
-            rate, step = (rate * step if met else rate / step), step**2
+            rate, step = (min(rate * step, highest) if met else max(rate / step, lowest)), step**2
     return met or None

@@ -7,7 +7,7 @@ from msgspec import structs
 
 from vertumnus.config import RunConfig, to_run_config
 from vertumnus.run.capacity import pool_rate
-from vertumnus.run.simulated import required_profile
+from vertumnus.run.simulated import rare_collections, required_profile
 from vertumnus.run.stream import Stream
 from vertumnus.run.trial import served
 from vertumnus_profiling.size.search import highest_rate
@@ -48,5 +48,6 @@ def sized(tree: Mapping[str, Any], target: float | None) -> Sized:
 
 
 def _measured(config: RunConfig, stream: Stream) -> Requests:
-    records = served(config, stream)
+    with rare_collections():
+        records = served(config, stream)
     return Requests.of(records, config.records.warmup_requests(len(records)))
