@@ -4,7 +4,7 @@ BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 PYTEST := $(BIN)/python -m pytest
 
-.PHONY: help setup run test test-long lint format check bench pictures wheel-check clean
+.PHONY: help setup run test test-long lint format check bench pictures figures wheel-check clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 14
@@ -38,6 +38,9 @@ bench: .venv/.tools  ## speed of the hot paths, with spread
 
 pictures: .venv/.tools  ## draw the documents' pictures of the console anew
 	$(BIN)/python -m vertumnus_console.showcase docs/pictures
+
+figures: .venv/.tools  ## the paper's tables and figures as one report, figures/report.html; FIGURES="table1 figure13" for some
+	$(BIN)/vertumnus figures $(FIGURES)
 
 wheel-check: .venv/.tools  ## build the wheel, install it elsewhere, run it from another folder
 	$(BIN)/python tests/support/wheel_check.py

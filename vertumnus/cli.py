@@ -121,6 +121,12 @@ def _audit(words: Sequence[str]) -> int:
     return audit(words)
 
 
+def _rerun(words: Sequence[str]) -> int:
+    from vertumnus.commandline.rerunning import rerun
+
+    return rerun(words)
+
+
 def _salvage(words: Sequence[str]) -> int:
     from vertumnus.commandline.auditing import salvage
 
@@ -143,6 +149,12 @@ def _tune(words: Sequence[str]) -> int:
     from vertumnus.commandline.applications import become
 
     become("vertumnus_profiling.tune", words)
+
+
+def _figures(words: Sequence[str]) -> int:
+    from vertumnus.commandline.figures import figures
+
+    return figures(words)
 
 
 def _size(words: Sequence[str]) -> int:
@@ -168,8 +180,10 @@ VERBS: Mapping[str, Verb] = {
     "console": _console,
     "trace": _trace,
     "size": _size,
+    "figures": _figures,
     "preview": _preview,
     "explain": _explain,
     "audit": _audit,
+    "rerun": _rerun,
     "salvage": _salvage,
 }

@@ -1,7 +1,7 @@
 """Which row continues which, by the trace's sessions or by what its prompts begin with."""
 
 from tests.support.traces import a_row
-from vertumnus.trace.generators import CALIBRATED
+from vertumnus.trace.generators import SEEDED
 from vertumnus.trace.rows import TraceRow
 from vertumnus.trace.sessions import predecessors
 
@@ -41,7 +41,7 @@ def test_a_prompt_that_many_share_is_nobodys_turn() -> None:
 
 def test_prefixes_find_what_generators_name() -> None:
     """Without sessions nine in ten turns are found; a turn that adds less than a block leaves no mark."""
-    rows = CALIBRATED["production"](0)
+    rows = SEEDED["production"](0)
     told = predecessors(rows, 512)
     found = predecessors([row._replace(session=None, follows=None) for row in rows], 512)
     turns = [place for place, before in enumerate(told) if before is not None]

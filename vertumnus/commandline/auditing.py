@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from vertumnus.commandline.exit_codes import BAD_INPUT, INVALID, OK
 from vertumnus.commandline.flags import run_parser
-from vertumnus.domain.codec import to_json_line
+from vertumnus.domain.codec import Record, to_json_line
 from vertumnus.domain.errors import ConfigError
 from vertumnus.records.finish import salvage as salvage_run
 from vertumnus.records.run_dir import find_run, list_runs
@@ -55,8 +55,10 @@ def salvage(words: Sequence[str]) -> int:
 def _verdict(difference: Difference | None) -> str:
     if difference is None:
         return "the same"
-    recorded, replayed = (
-        "nothing" if record is None else to_json_line(record)
-        for record in (difference.recorded, difference.replayed)
-    )
+    recorded, replayed = record_text(difference.recorded), record_text(difference.replayed)
     return f"record {difference.place} differs; recorded {recorded}, replayed {replayed}"
+
+
+def record_text(record: Record | None) -> str:
+    """Return a record of a log as one line, "nothing" for None."""
+    return "nothing" if record is None else to_json_line(record)

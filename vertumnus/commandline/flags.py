@@ -34,10 +34,12 @@ verbs: ls [GROUP]       experiments, workloads, models, clusters, policies, ... 
        tune [key=value ...]  calibrate thresholds and weights on simulated slices; --help says more
        report, sql, runs  results; vertumnus VERB --help says more
        compare [SWEEP|RUN...]  groups of runs against one another, paired, with intervals
+       figures [NAME ...]  the paper's tables and figures, run where needed, as one report
        trace lint|stats|convert|download|capture  trace files; vertumnus trace says more
        console [RUN]    watch a live run, or replay one that has ended
        preview split|merge WORKER ...  what a move would do at an instant of a run
        explain [RUN] REQUEST  why a request went to its worker: all candidates, every term, hindsight
+       rerun [RUN]      run a stored run's configuration and seed again: the same result?
        audit, salvage  replay a run's log and check its books; make the tables of a killed run
 
 exit:  0 ok, 1 run failed, 2 bad input, 3 finished but INVALID, 130 interrupted
@@ -88,7 +90,7 @@ def read_flags(words: Sequence[str]) -> Flags:
     parser.add_argument("--dry-run", action="store_true")
     parser.add_argument("--cfg", choices=["job"])
     parser.add_argument("--resolve", action="store_true")
-    parser.add_argument("--jobs", type=_jobs, metavar="N")
+    parser.add_argument("--jobs", type=positive, metavar="N")
     parser.add_argument("--again", action="store_true")
     parser.add_argument("--resume", metavar="SWEEP")
     read = parser.parse_intermixed_args(list(words))
@@ -110,7 +112,8 @@ def read_flags(words: Sequence[str]) -> Flags:
     )
 
 
-def _jobs(word: str) -> int:
+def positive(word: str) -> int:
+    """Return *word* as a whole number of at least 1, for argparse."""
     if not word.isdecimal() or int(word) < 1:
         raise argparse.ArgumentTypeError(f"found {word}, must be a whole number of at least 1")
     return int(word)

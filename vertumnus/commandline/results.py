@@ -25,6 +25,12 @@ def report(words: Sequence[str]) -> int:
         metavar="FILE",
         help=f"draw it, for {' or '.join(FIGURES)}, into a file named *.png, *.svg or *.pdf",
     )
+    parser.add_argument(
+        "--perfetto",
+        type=Path,
+        metavar="FILE",
+        help="write the workers' timeline as a Chrome trace, *.json or *.json.gz, for ui.perfetto.dev",
+    )
     read = parser.parse_args(list(words))
     name, run = read.name or "summary", read.run or "latest"
     if read.run is None and name not in report_names():
@@ -35,10 +41,22 @@ def report(words: Sequence[str]) -> int:
                 f"report {name}: neither a report ({', '.join(report_names())}) nor a part of a run id"
             )
         name, run = "summary", name
-    if read.figure is not None and _form(read) != "text":
-        raise ConfigError(f"--figure: draws a file, --{_form(read)} would have no effect; leave one out")
-    commands.report(read.runs_dir, name, run, _form(read), read.figure)
+    _require_one_output(read)
+    if read.perfetto is not None:
+        if name != "summary":
+            raise ConfigError(f"--perfetto: writes the run's timeline, report {name} has no effect; leave it out")
+        commands.perfetto(read.runs_dir, run, read.perfetto)
+    else:
+        commands.report(read.runs_dir, name, run, _form(read), read.figure)
     return OK
+
+
+def _require_one_output(read: Namespace) -> None:
+    files = [flag for flag in ("figure", "perfetto") if getattr(read, flag) is not None]
+    if len(files) > 1:
+        raise ConfigError("--figure and --perfetto: each writes a file of its own; leave one out")
+    if files and _form(read) != "text":
+        raise ConfigError(f"--{files[0]}: writes a file, --{_form(read)} would have no effect; leave one out")
 
 
 def sql(words: Sequence[str]) -> int:

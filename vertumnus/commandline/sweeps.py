@@ -37,10 +37,14 @@ def run(jobs: Sequence[sweep.Job], flags: Flags) -> int:
     print(in_columns(closing_rows(jobs, done.endings, runs_dir)))
     elsewhere = "" if runs_dir == Path("runs") else f" --runs-dir {shlex.quote(str(runs_dir))}"
     print(f"compare: vertumnus compare {done.sweep}{elsewhere}", file=sys.stderr)
-    return INTERRUPTED if done.is_interrupted else _code(list(done.endings.values()))
+    return exit_code(done)
 
 
-def _code(endings: Sequence[sweep.Ending]) -> int:
+def exit_code(done: sweep.Sweep) -> int:
+    """Return the exit code of a sweep that ended as *done*."""
+    if done.is_interrupted:
+        return INTERRUPTED
+    endings = list(done.endings.values())
     if any(ending.status in ("failed", "bad input") for ending in endings):
         return FAILED
     return OK if all(ending.verdict == "VALID" for ending in endings) else INVALID

@@ -13,6 +13,7 @@ from vertumnus.records.finish import salvage
 from vertumnus.records.run_dir import Listing, find_run, list_runs
 from vertumnus.report.drawing import NO_DATA, cell, console_for, grid
 from vertumnus.report.figures import draw_report, require_drawable
+from vertumnus.report.perfetto import require_writable, write_trace
 from vertumnus.report.reports import report_sql
 from vertumnus.report.run_report import load_report, report_json
 from vertumnus.report.schema import markdown, schema_rows
@@ -50,6 +51,13 @@ def report(
         print_json(report_json(load_report(runs_dir, run_id)))
     else:
         _show(runs_dir, sql_text, form, run_id)
+
+
+def perfetto(runs_dir: Path, run: str, file: Path) -> None:
+    """Write the timeline of the workers of *run* as a Chrome trace to *file*; raises ConfigError."""
+    require_writable(file)
+    write_trace(runs_dir, _readable_run(runs_dir, run).run.run_id, file)
+    print(file)
 
 
 def sql(runs_dir: Path, statement: str, form: Form = "text") -> None:

@@ -21,6 +21,7 @@ import pyarrow.parquet as pq
 from vertumnus.domain.errors import ConfigError
 from vertumnus.records.columns import TABLES
 from vertumnus.records.run_dir import RunDir, list_runs
+from vertumnus.report.aliases import ALIASES, alias_sql, aliases_in
 
 CATALOG = "catalog.duckdb"
 
@@ -95,6 +96,7 @@ def _write_catalog(file: Path, runs: Sequence[RunDir]) -> None:
         connection.execute(f"ATTACH {_quoted(str(file))} AS catalog (STORAGE_VERSION 'v1.0.0')")
         connection.execute("USE catalog")
         _create_views(connection, runs, list(TABLES))
+        _create_aliases(connection, {name: alias_sql(name) for name in ALIASES})
         connection.execute("USE memory")
         connection.execute("DETACH catalog")
 
@@ -104,18 +106,21 @@ def _asked(
     runs_dir: Path, sql: str, parameters: Mapping[str, object] | None, only: Collection[str] | None
 ) -> Iterator[duckdb.DuckDBPyRelation]:
     runs = [run for run in _ended(runs_dir) if only is None or run.run_id in only]
+    aliases = aliases_in(sql)
+    asked = "\n".join([sql, *aliases.values()]).lower()
     # a view opens all its files when it is made: a table that is not named needs none
-    named = [table for table in TABLES if table in sql.lower()]
+    named = [table for table in TABLES if table in asked]
     with duckdb.connect() as connection:
         try:
             _create_views(connection, runs, named)
+            _create_aliases(connection, aliases)
             statements = duckdb.extract_statements(sql)
             if len(statements) != 1 or statements[0].type not in _READING:
                 raise ConfigError("sql: one SELECT statement is needed; runs can be read, not changed")
             yield connection.sql(sql, params=dict(parameters) if parameters else None)
         except duckdb.Error as error:
             message = " ".join(str(error).split())
-            raise ConfigError(f"sql: {message}", f"tables: {', '.join(TABLES)}") from error
+            raise ConfigError(f"sql: {message}", f"tables: {', '.join((*TABLES, *ALIASES))}") from error
 
 
 def _ended(runs_dir: Path) -> list[RunDir]:
@@ -129,6 +134,12 @@ def _create_views(
     for table in TABLES:
         files = [run.table(table).resolve() for run in runs] if table in filled else []
         connection.execute(f"CREATE VIEW {table} AS {_view(table, [f for f in files if f.exists()])}")
+
+
+def _create_aliases(connection: duckdb.DuckDBPyConnection, aliases: Mapping[str, str]) -> None:
+    """Create the views *aliases*, by name, of the tables that are there."""
+    for name, sql in aliases.items():
+        connection.execute(f"CREATE VIEW {name} AS {sql}")
 
 
 def _view(table: str, files: Sequence[Path]) -> str:

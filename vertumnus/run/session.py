@@ -44,6 +44,10 @@ from vertumnus.serving.engine import Engine, WaitingEngine
 from vertumnus.serving.loop import Loop
 
 
+SCRIPT = "script"
+"""Who acts where a config says what an operator would do."""
+
+
 class Session(NamedTuple):
     """What is ready when the clock starts."""
 
@@ -159,7 +163,7 @@ def schedule_script(controller: ControllerConfig, engine: Engine) -> None:
     """Let the wishes of a script be told as an operator would tell them."""
     for number, wish in enumerate(script_of(controller)):
         at_ns = to_ns(wish.at_s)
-        engine.schedule(OperatorActed(at_ns, number, "script", wish.action, wish.groups()), at_ns)
+        engine.schedule(OperatorActed(at_ns, number, SCRIPT, wish.action, wish.groups()), at_ns)
 
 
 def _sampling(records: RecordsConfig, policy: PolicyConfig, recorder: Recorder) -> Observer | None:

@@ -62,6 +62,20 @@ def run_sweep(
     return Sweep(record.sweep, {**done, **pool.endings}, not is_whole)
 
 
+def id_of(jobs: Sequence[Job]) -> str:
+    """Return the id of the sweep of *jobs*."""
+    return sweep_id(jobs[0].config.name, [job.record for job in jobs])
+
+
+def runs_there(jobs: Sequence[Job], words: Sequence[str]) -> Mapping[int, Ending]:
+    """Return the endings of those of *jobs*, numbered from 1, that have a VALID run already.
+
+    The sweep is kept, so that it can be compared. Raises ConfigError when that is not possible.
+    """
+    runs_dir = Path(jobs[0].config.runs_dir)
+    return done_before(runs_dir, _keep(jobs, words, runs_dir).sweep, dict(enumerate(jobs, 1)))
+
+
 def _seed_by_seed(jobs: Mapping[int, Job]) -> list[tuple[int, Job]]:
     """Return *jobs* so that those to be paired run near one another, whatever the machine does meanwhile."""
     return sorted(jobs.items(), key=lambda item: (item[1].config.seed, item[0]))
@@ -86,7 +100,7 @@ def _starting(jobs: Mapping[int, Job], sweep: str) -> Start:
 
 def _keep(jobs: Sequence[Job], words: Sequence[str], runs_dir: Path) -> SweepRecord:
     kept = tuple(job.record for job in jobs)
-    record = SweepRecord(sweep=sweep_id(jobs[0].config.name, kept), words=tuple(words), jobs=kept)
+    record = SweepRecord(sweep=id_of(jobs), words=tuple(words), jobs=kept)
     write_sweep(runs_dir, record)
     return record
 

@@ -11,7 +11,7 @@ from vertumnus.domain.units import Nanoseconds, Tokens, to_ns
 from vertumnus.trace.formats.known import KNOWN, EmptyOutputs, FormatName, Unit
 from vertumnus.trace.phases import Phase
 
-Generator: TypeAlias = Literal["l_eval", "tool_agent", "production", "production_day", "phases"]
+Generator: TypeAlias = Literal["l_eval", "tool_agent", "production", "production_day", "phases", "ladder"]
 
 
 class WorkloadConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -25,7 +25,7 @@ class WorkloadConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     purpose: str
     """One line for the list of workloads: what it stands for."""
     generator: Generator | None = None
-    """A calibrated generator; its tokens and blocks are made from the run's seed."""
+    """A generator; its tokens and blocks are made from the run's seed."""
     phases: tuple[Phase, ...] = ()
     """For generator=phases: the stretches of time, one after the other."""
     path: str | None = None

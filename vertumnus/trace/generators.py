@@ -6,13 +6,14 @@ from vertumnus.domain.errors import ConfigError
 from vertumnus.trace.config import WorkloadConfig
 from vertumnus.trace.drafts import BLOCK_TOKENS
 from vertumnus.trace.l_eval import l_eval
+from vertumnus.trace.ladder import ladder
 from vertumnus.trace.phases import phased
 from vertumnus.trace.production import production, production_day
 from vertumnus.trace.rows import TraceRow
 from vertumnus.trace.tool_agent import tool_agent
 
-CALIBRATED: Mapping[str, Callable[[int], list[TraceRow]]] = {
-    generator.__name__: generator for generator in (l_eval, tool_agent, production, production_day)
+SEEDED: Mapping[str, Callable[[int], list[TraceRow]]] = {
+    generator.__name__: generator for generator in (l_eval, tool_agent, production, production_day, ladder)
 }
 
 
@@ -29,4 +30,4 @@ def generated(workload: WorkloadConfig, seed: int) -> list[TraceRow]:
     if workload.generator == "phases":
         return phased(workload.phases, seed)
     assert workload.generator is not None
-    return CALIBRATED[workload.generator](seed)
+    return SEEDED[workload.generator](seed)

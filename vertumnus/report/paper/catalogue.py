@@ -1,0 +1,49 @@
+"""The chapters of the report in the paper's order: one line for each, with the experiments that it is made of."""
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, TypeAlias
+
+from vertumnus.domain.errors import ConfigError
+from vertumnus.report.paper import figure2, figure3, figure4, figure13, table1, table2
+from vertumnus.report.paper.chapter import Chapter, Runs
+
+Make: TypeAlias = Callable[[Runs], Chapter]
+
+
+class Entry(NamedTuple):
+    """A table or figure of the paper."""
+
+    name: str
+    """As it is asked for."""
+    title: str
+    chapter: Make
+    simulated: Sequence[str]
+    """Experiments in virtual time."""
+    executed: Sequence[str] = ()
+    """Experiments on the ranks of this machine."""
+
+
+ENTRIES = (
+    Entry("table1", "Table 1: workloads", table1.chapter, [table1.EXPERIMENT]),
+    Entry("table2", "Table 2: TTFT targets", table2.chapter, [table2.EXPERIMENT]),
+    Entry(
+        "figure2", "Fig. 2: speed-up by context parallelism", figure2.chapter,
+        [figure2.SIMULATED], [figure2.EXECUTED],
+    ),
+    Entry("figure3", "Fig. 3: a day of production", figure3.chapter, [figure3.EXPERIMENT]),
+    Entry(
+        "figure4", "Fig. 4: accuracy of the prefill-time model", figure4.chapter,
+        [figure4.SIMULATED], [figure4.EXECUTED],
+    ),
+    Entry("figure13", "Fig. 13: changing the composition", figure13.chapter, [figure13.EXPERIMENT]),
+)  # fmt: skip
+NAMES = tuple(entry.name for entry in ENTRIES)
+
+
+def chosen(names: Sequence[str]) -> list[Entry]:
+    """Return the entries of *names* in the paper's order, or all. Raises ConfigError naming the unknown ones."""
+    unknown = [f"figures: {name}: no such table or figure; there are: {', '.join(NAMES)}" for name in names
+               if name not in NAMES]
+    if unknown:
+        raise ConfigError(*unknown)
+    return [entry for entry in ENTRIES if not names or entry.name in names]

@@ -1,0 +1,68 @@
+"""Numbers of the report as text, by their unit."""
+
+from math import isinf
+
+from vertumnus.report.compare.intervals import Difference
+from vertumnus.report.paper.chapter import Claim, Unit
+
+NOT_KNOWN = "no run"
+
+
+def number(value: float, unit: Unit) -> str:
+    """Return *value* with its unit."""
+    match unit:
+        case "share":
+            return f"{100 * value:.1f} %"
+        case "change":
+            return f"{100 * value:+.1f} %"
+        case "x":
+            return f"{value:.2f}x"
+        case "s":
+            return f"{value:.3g} s"
+        case _:
+            return f"{value:,.0f}" if value >= 100 else f"{value:.4g}"
+
+
+def value_text(ours: Difference | None, unit: Unit) -> str:
+    """Return a mean with its interval: "2.70x (2.69 to 2.71)"; of one seed, or where all are alike, without."""
+    if ours is None:
+        return NOT_KNOWN
+    mean, low, high = (None if each is None else number(each, unit) for each in ours)
+    return str(mean) if low is None or low == high else f"{mean} ({low} to {high})"
+
+
+def stated_text(claim: Claim) -> str:
+    """Return what the paper states: one value, a range, or a bound."""
+    low, high = claim.paper
+    if low == high:
+        return number(low, claim.unit)
+    if isinf(low):
+        return f"at most {number(high, claim.unit)}"
+    if isinf(high):
+        return f"at least {number(low, claim.unit)}"
+    return f"{number(low, claim.unit)} to {number(high, claim.unit)}"
+
+
+def difference_text(claim: Claim) -> str:
+    """Return how far ours lies from what is stated: in points for shares and changes, else relative."""
+    if claim.ours is None:
+        return ""
+    away = claim.lies
+    if not away:
+        return "none" if claim.paper[0] == claim.paper[1] else "within"
+    if claim.unit in ("share", "change"):
+        return f"{100 * away:+.1f} points"
+    bound = claim.ours.mean - away
+    return f"{100 * away / abs(bound):+.1f} %" if bound else number(away, claim.unit)
+
+
+def verdict(claim: Claim) -> str:
+    """Return "agrees" where what is stated meets our interval, else "higher" or "lower"; "" without a run."""
+    if claim.ours is None:
+        return ""
+    mean, low, high = claim.ours
+    if (low if low is not None else mean) > claim.paper[1]:
+        return "higher"
+    if (high if high is not None else mean) < claim.paper[0]:
+        return "lower"
+    return "agrees"
