@@ -25,7 +25,7 @@ def events_of(file: Path) -> list[dict[str, Any]]:
 def test_every_prefill_copy_and_move_is_there(
     name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A dozen prefills of 2 s, a copy of 3 s, and a merge that drains for 4 s and switches in 1 s."""
+    """A dozen prefills of 2 s, a copy in 3 s, and a merge that drains for 4 s and switches in 1 s."""
     a_run(tmp_path, a_ulid(1), a_changing_history())
     file = tmp_path / name
     assert main(["report", "latest", "--perfetto", str(file), "--runs-dir", str(tmp_path)]) == OK
@@ -36,7 +36,7 @@ def test_every_prefill_copy_and_move_is_there(
     tracks = {event["tid"]: event["args"]["name"] for event in events if event["name"] == "thread_name"}
     assert {tracks[event["tid"]] for event in steps} <= {"worker 0x2", "worker 2x1", "worker 3x1"}
     begin, end = (event for event in events if event.get("cat") == "copy")
-    assert (begin["ph"], end["ph"], begin["args"]["blocks"]) == ("b", "e", 3)
+    assert (begin["ph"], end["ph"], begin["args"]["blocks"]) == ("b", "e", 2)
     assert end["ts"] - begin["ts"] == 3e6
     drain, switch = (event for event in events if event.get("cat") == "move")
     assert (drain["name"], drain["ts"], drain["dur"]) == ("merge: drain", 20e6, 4e6)

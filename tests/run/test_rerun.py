@@ -19,7 +19,10 @@ POOL = ("cluster.composition={2: 2, 4: 1}", "arrival.rate=6", "records.decision_
 def stored(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with one simulated run, whose first composition a slice chose."""
     runs_dir = tmp_path_factory.mktemp("rerun") / "runs"
-    assert main([*SMALL, *POOL, "initial=head", "initial.in_sample=true", "seed=3", f"runs_dir={runs_dir}"]) == OK
+    assert (
+        main([*SMALL, *POOL, "initial=head", "initial.in_sample=true", "seed=3", f"runs_dir={runs_dir}"])
+        == OK
+    )
     return runs_dir
 
 

@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from tests.support.builders import a_request
 from tests.support.recorded import a_header, a_life, a_merge, a_run, a_ulid, told_in_order
+from vertumnus.domain.cluster import Composition, CpGroup
 from vertumnus.domain.units import SECOND
 from vertumnus.records.planned import Planned
 from vertumnus.records.run_row import config_hash
@@ -73,3 +74,33 @@ def a_sweep(runs_dir: Path, prefill_s: Mapping[str, Sequence[float | None]]) -> 
     sweep = sweep_id("trial", jobs)
     write_sweep(runs_dir, SweepRecord(sweep=sweep, words=("policy=a,b", "seed=0,1"), jobs=tuple(jobs)))
     return sweep
+
+
+PAPERS = Composition(
+    tuple(CpGroup(4 * n, 4) for n in range(4)) + tuple(CpGroup(16 + 8 * n, 8) for n in range(3))
+)
+SMALL = Composition(tuple(CpGroup(4 * n, 4) for n in range(10)))
+
+
+def leave_runs(
+    runs_dir: Path, adaptive_s: float = 2.0, kinds: tuple[str, ...] = ("brisk", "off")
+) -> list[str]:
+    """Leave two seeds of an adaptive controller and of two fixed compositions, and return their ids."""
+    cells = [("brisk", PAPERS, adaptive_s), ("off", PAPERS, 3.0), ("off", SMALL, 4.0)]
+    ids = []
+    for name, composition, seconds in cells:
+        if name not in kinds:
+            continue
+        for seed in (0, 1):
+            config = a_config("paper", seed, controller={"name": name, "window_s": 5.0})
+            words = (f"controller={name}", f"cluster.composition={composition}", f"seed={seed}")
+            # the second seed is slower for everybody
+            factor = 1.0 + seed
+            ttft_s = factor * (seconds + BESIDES_S) - BESIDES_S
+            ids.append(
+                a_timed_run(
+                    runs_dir, len(ids), words, config, ttft_s, shift_s=seed, composition=composition,
+                    with_move=name == "brisk",
+                )
+            )  # fmt: skip
+    return ids

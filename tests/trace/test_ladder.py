@@ -1,14 +1,15 @@
 """The ladder of lengths: every rung as often, cached beginnings left just before, gaps for the longest."""
 
 from collections import Counter
+from itertools import pairwise
 
 import pytest
 
+from vertumnus.trace.blocks import to_requests
+from vertumnus.trace.config import SloBucket, SloConfig
 from vertumnus.trace.drafts import BLOCK_TOKENS
 from vertumnus.trace.ladder import GAP_NS, GAP_PER_TOKEN_NS, LENGTHS, REPEATS, ladder
 from vertumnus.trace.oracle import OracleCache
-from vertumnus.trace.blocks import to_requests
-from vertumnus.trace.config import SloBucket, SloConfig
 
 SLO = SloConfig(buckets=(SloBucket(ttft_s=1.0),))
 
@@ -41,5 +42,5 @@ def test_seeds_change_the_order_and_nothing_else() -> None:
 def test_the_gap_after_a_prompt_grows_with_it() -> None:
     """Nobody arrives before the prompt before it had its time."""
     rows = ladder(3)
-    for row, after in zip(rows, rows[1:], strict=False):
+    for row, after in pairwise(rows):
         assert after.arrival_ns - row.arrival_ns == GAP_NS + GAP_PER_TOKEN_NS * row.input_tokens

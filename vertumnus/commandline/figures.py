@@ -1,4 +1,4 @@
-"""The verb ``figures``: the paper's tables and figures from sweeps that run where they have not, as one report."""
+"""The verb ``figures``: the paper's tables and figures as one report; what is missing for it is run."""
 
 import argparse
 import sys
@@ -64,10 +64,17 @@ def _read(words: Sequence[str]) -> Namespace:
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.epilog = EPILOG
     parser.add_argument(
-        "words", nargs="*", metavar="NAME|key=value", help=f"of {', '.join(NAMES)}; default all. Overrides as for a run"
+        "words",
+        nargs="*",
+        metavar="NAME|key=value",
+        help=f"of {', '.join(NAMES)}; default all. Overrides as for a run",
     )
-    parser.add_argument("--out", type=Path, default=Path("figures"), help="folder of the report; default figures")
-    parser.add_argument("--jobs", type=positive, metavar="N", help="simulated runs at a time; default one a core")
+    parser.add_argument(
+        "--out", type=Path, default=Path("figures"), help="folder of the report; default figures"
+    )
+    parser.add_argument(
+        "--jobs", type=positive, metavar="N", help="simulated runs at a time; default one a core"
+    )
     parser.add_argument("--simulated", action="store_true", help="leave out what is executed on this machine")
     parser.add_argument("--list", action="store_true", help="list the tables and figures, and stop")
     return parser.parse_intermixed_args(list(words))
@@ -119,12 +126,12 @@ def _run(swept: Swept, read: Namespace) -> int:
     return sweeps.exit_code(ended)
 
 
-def _write(entries: Sequence[Entry], swept: Sequence[Swept], overrides: Sequence[str], read: Namespace) -> None:
+def _write(
+    entries: Sequence[Entry], swept: Sequence[Swept], overrides: Sequence[str], read: Namespace
+) -> None:
     from vertumnus.report.paper.write import write_report  # here: it imports matplotlib
 
-    members = {
-        each.experiment: find_members(read.runs_dir, [sweep.id_of(each.jobs)]) for each in swept
-    }
+    members = {each.experiment: find_members(read.runs_dir, [sweep.id_of(each.jobs)]) for each in swept}
     runs = Runs(read.runs_dir, members)
     sections = [make_section(entry, runs, overrides) for entry in entries]
     remarks = [f"A slice, made with {' '.join(overrides)}: no basis for conclusions."] if overrides else []

@@ -15,7 +15,7 @@ NUMBERS = "SELECT run_id, ttft_mean_s, ttft_p90_s, slo_attainment, code_hash, ex
 
 
 def rerun(words: Sequence[str]) -> int:
-    """``rerun [RUN]``: run its configuration and seed again, and compare; INVALID where it should be the same."""
+    """``rerun [RUN]``: run it again and compare; INVALID where it should be the same and is not."""
     parser = run_parser("rerun", "Run a stored run's configuration and seed again: is the result the same?")
     parser.add_argument("run", nargs="?", default="latest", help="a run id, its first letters, or latest")
     read = parser.parse_args(list(words))

@@ -44,7 +44,9 @@ def report(words: Sequence[str]) -> int:
     _require_one_output(read)
     if read.perfetto is not None:
         if name != "summary":
-            raise ConfigError(f"--perfetto: writes the run's timeline, report {name} has no effect; leave it out")
+            raise ConfigError(
+                f"--perfetto: writes the run's timeline, report {name} has no effect; leave it out"
+            )
         commands.perfetto(read.runs_dir, run, read.perfetto)
     else:
         commands.report(read.runs_dir, name, run, _form(read), read.figure)

@@ -22,10 +22,11 @@ Change = Callable[[Iterable[TraceRow]], Iterable[TraceRow]]
 
 
 def convert(words: Sequence[str]) -> int:
-    """``trace convert FILE OUT``: write a trace in another format."""
+    """``trace convert FILE|generator=NAME OUT``: write a trace in another format."""
     read = _parser("convert", "Write a trace in another format, rows in order of arrival.").parse_args(words)
     files, keys = split(read.words)
-    out = _target_file(files, read.force)
+    is_generated = any(key.startswith("generator=") for key in keys)
+    out = _target_file(files, read.force, to_read=0 if is_generated else 1)
     source = source_of([*files[:-1], *keys])
     if source.workload.format == "prompts":
         raise ConfigError(
@@ -90,8 +91,9 @@ def _written(
     return passing, writer
 
 
-def _target_file(files: Sequence[str], may_replace: bool) -> Path:
-    if len(files) < 2:
+def _target_file(files: Sequence[str], may_replace: bool, to_read: int = 1) -> Path:
+    """Return the last of *files*, after *to_read* or more. Raises ConfigError unless it can be made."""
+    if len(files) < to_read + 1:
         raise ConfigError(f"found {len(files)} files, must be one to read and one to write")
     out = Path(files[-1])
     if not out.parent.is_dir():

@@ -27,14 +27,16 @@ STEPS = """
 SELECT worker_id, step_id, cp_degree, epoch,
        min(arrival_s + queue_s + cache_wait_s) AS start_s, max(prefill_s) AS length_s,
        list(request_id ORDER BY request_id) AS requests,
-       CAST(sum(uncached_tokens) AS BIGINT) AS uncached_tokens, CAST(sum(cached_tokens) AS BIGINT) AS cached_tokens
+       CAST(sum(uncached_tokens) AS BIGINT) AS uncached_tokens,
+       CAST(sum(cached_tokens) AS BIGINT) AS cached_tokens
 FROM requests
 WHERE run_id = $run_id AND prefill_s IS NOT NULL
 GROUP BY ALL
 ORDER BY start_s, worker_id, step_id
 """
 COPIES = """
-SELECT worker_id, transfer_id, purpose, t_ns / 1e9 AS start_s, wait_s AS length_s, blocks, payload_bytes, for_request
+SELECT worker_id, transfer_id, purpose, t_ns / 1e9 AS start_s, wait_s AS length_s, blocks, payload_bytes,
+       for_request
 FROM cache_ops
 WHERE run_id = $run_id AND transfer_id IS NOT NULL AND wait_s IS NOT NULL
 ORDER BY t_ns, transfer_id
@@ -104,8 +106,20 @@ def _names(threads: Mapping[str, int]) -> Iterator[Event]:
         yield {"ph": "M", "name": "process_name", "pid": pid, "tid": 0, "args": {"name": name}}
         yield {"ph": "M", "name": "process_sort_index", "pid": pid, "tid": 0, "args": {"sort_index": pid}}
     for worker, tid in threads.items():
-        yield {"ph": "M", "name": "thread_name", "pid": WORKERS, "tid": tid, "args": {"name": f"worker {worker}"}}
-        yield {"ph": "M", "name": "thread_sort_index", "pid": WORKERS, "tid": tid, "args": {"sort_index": tid}}
+        yield {
+            "ph": "M",
+            "name": "thread_name",
+            "pid": WORKERS,
+            "tid": tid,
+            "args": {"name": f"worker {worker}"},
+        }
+        yield {
+            "ph": "M",
+            "name": "thread_sort_index",
+            "pid": WORKERS,
+            "tid": tid,
+            "args": {"sort_index": tid},
+        }
 
 
 def _step(row: Mapping[str, Any], tid: int) -> Event:
@@ -129,7 +143,9 @@ def _move(row: Mapping[str, Any]) -> Iterator[Event]:
     if drain_s is not None:
         yield _slice("move", f"{row['kind']}: drain", TRANSITIONS, 1, start_s, drain_s, told)
     if switch_s is not None:
-        yield _slice("move", f"{row['kind']}: switch", TRANSITIONS, 1, start_s + (drain_s or 0.0), switch_s, told)
+        yield _slice(
+            "move", f"{row['kind']}: switch", TRANSITIONS, 1, start_s + (drain_s or 0.0), switch_s, told
+        )
 
 
 def _counters(row: Mapping[str, Any]) -> Iterator[Event]:

@@ -1,8 +1,8 @@
 """A stored run once more: the same configuration and seed, and whether the same came of it.
 
 A simulated run that is repeated by the same code leaves the same log and tables to the byte, whatever the
-machine does meanwhile; only the row of the run itself differs, which has its id and wall times. What operators
-did in a run that kept to the wall clock is not repeated.
+machine does meanwhile; only the row of the run itself differs, which has its id and wall times. What
+operators did in a run that kept to the wall clock is not repeated.
 """
 
 import sys
@@ -60,8 +60,8 @@ def run_again(run: RunDir, runs_dir: Path) -> Recorded:
 def config_of(run: RunDir, runs_dir: Path) -> RunConfig:
     """Return the configuration of *run* with its results going to *runs_dir*.
 
-    A first composition that it chose out of a slice is kept, not chosen again. Raises ConfigError when there is
-    no log, or when this version has other keys.
+    A first composition that it chose out of a slice is kept, not chosen again. Raises ConfigError when there
+    is no log, or when this version has other keys.
     """
     return to_run_config({**read_log(run.log).header.config, "runs_dir": str(runs_dir)})
 

@@ -43,7 +43,6 @@ from vertumnus.run.stream import Stream
 from vertumnus.serving.engine import Engine, WaitingEngine
 from vertumnus.serving.loop import Loop
 
-
 SCRIPT = "script"
 """Who acts where a config says what an operator would do."""
 

@@ -43,9 +43,7 @@ def _rungs() -> Iterator[tuple[Tokens, Tokens]]:
         yield from ((length, tokens) for tokens in sorted({0} | cached))
 
 
-def _prompts(
-    length: Tokens, cached: Tokens, fresh: "count[int]"
-) -> Iterator[tuple[Tokens, tuple[int, ...]]]:
+def _prompts(length: Tokens, cached: Tokens, fresh: "count[int]") -> Iterator[tuple[Tokens, tuple[int, ...]]]:
     """Yield the prompt that leaves *cached* tokens behind, if there are any, then that of *length*."""
     shared = tuple(next(fresh) for _ in range(cached // BLOCK_TOKENS))
     if shared:

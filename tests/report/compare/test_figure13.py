@@ -6,39 +6,9 @@ from pathlib import Path
 import pytest
 
 from tests.support.recorded import a_ulid
-from tests.support.sweeps import BESIDES_S, a_config, a_timed_run
+from tests.support.sweeps import BESIDES_S, leave_runs
 from vertumnus.cli import main
 from vertumnus.commandline.exit_codes import BAD_INPUT, OK
-from vertumnus.domain.cluster import Composition, CpGroup
-
-PAPERS = Composition(
-    tuple(CpGroup(4 * n, 4) for n in range(4)) + tuple(CpGroup(16 + 8 * n, 8) for n in range(3))
-)
-SMALL = Composition(tuple(CpGroup(4 * n, 4) for n in range(10)))
-
-
-def leave_runs(
-    runs_dir: Path, adaptive_s: float = 2.0, kinds: tuple[str, ...] = ("brisk", "off")
-) -> list[str]:
-    """Leave two seeds of an adaptive controller and of two fixed compositions, and return their ids."""
-    cells = [("brisk", PAPERS, adaptive_s), ("off", PAPERS, 3.0), ("off", SMALL, 4.0)]
-    ids = []
-    for name, composition, seconds in cells:
-        if name not in kinds:
-            continue
-        for seed in (0, 1):
-            config = a_config("paper", seed, controller={"name": name, "window_s": 5.0})
-            words = (f"controller={name}", f"cluster.composition={composition}", f"seed={seed}")
-            # the second seed is slower for everybody
-            factor = 1.0 + seed
-            ttft_s = factor * (seconds + BESIDES_S) - BESIDES_S
-            ids.append(
-                a_timed_run(
-                    runs_dir, len(ids), words, config, ttft_s, shift_s=seed, composition=composition,
-                    with_move=name == "brisk",
-                )
-            )  # fmt: skip
-    return ids
 
 
 def test_the_whole_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,4 +1,4 @@
-"""The report's pages and pictures: all that there is to say, nothing that is elsewhere, the same every time."""
+"""The report's pages and pictures: all that is to say, nothing that is elsewhere, the same every time."""
 
 import re
 from pathlib import Path
@@ -13,9 +13,9 @@ from vertumnus.report.paper.panels import Bars, Panel, Picture, Series
 from vertumnus.report.paper.section import Section, glance
 
 pytest.importorskip("matplotlib")
-from vertumnus.report.paper.draw import draw  # noqa: E402
-from vertumnus.report.paper.theme import DARK, LIGHT  # noqa: E402
-from vertumnus.report.paper.write import write_report  # noqa: E402
+from vertumnus.report.paper.draw import draw
+from vertumnus.report.paper.theme import DARK, LIGHT
+from vertumnus.report.paper.write import write_report
 
 LINES = Panel(
     "(a) <lines>",
@@ -31,9 +31,14 @@ LINES = Panel(
     marks=[2000.0],
     diagonal=True,
 )
-BARS = Panel("(b) bars", "time [s]", "", bars=Bars(["S1", "S2"], [("drain", [1.0, 2.0]), ("switch", [0.5, 0.1])]))
+BARS = Panel(
+    "(b) bars", "time [s]", "", bars=Bars(["S1", "S2"], [("drain", [1.0, 2.0]), ("switch", [0.5, 0.1])])
+)
 AREA = Panel(
-    "(c) area", "time [s]", "GPUs", [Series("CP4", [0, 9], [8, 8], "area"), Series("CP8", [0, 9], [8, 8], "area")]
+    "(c) area",
+    "time [s]",
+    "GPUs",
+    [Series("CP4", [0, 9], [8, 8], "area"), Series("CP8", [0, 9], [8, 8], "area")],
 )
 PICTURE = Picture("figure0", "What & why", [BARS])
 ALL_KINDS = Picture("figure0", "What & why", [LINES, BARS, AREA])
@@ -46,7 +51,9 @@ def a_section(**changes: object) -> Section:
         Claim("a | b", "s", exactly(2.0), Difference(2.0, None, None), "executed"),
         Claim("unknown", "s", exactly(2.0), None),
     ]
-    chapter = Chapter("It <says> so.", claims, [Grid("Means", ("", "mean"), [("x|y", "1 s")])], [PICTURE], ["Why & how."])
+    chapter = Chapter(
+        "It <says> so.", claims, [Grid("Means", ("", "mean"), [("x|y", "1 s")])], [PICTURE], ["Why & how."]
+    )
     return Section(ENTRIES[0], chapter, ["SIMULATED: 3 runs"], ["a run: INVALID"])._replace(**changes)
 
 
@@ -55,7 +62,15 @@ def test_all_is_on_both_pages_and_the_html_page_needs_no_other_file(tmp_path: Pa
     pages = write_report(tmp_path / "out", [a_section()], ["A slice."])
     assert [page.name for page in pages] == ["report.md", "report.html"]
     text, page = (file.read_text() for file in pages)
-    for part in ("3.00x (2.90x to 3.10x)", "+50.0 %", "higher", "executed", "Means", "a run: INVALID", "A slice."):
+    for part in (
+        "3.00x (2.90x to 3.10x)",
+        "+50.0 %",
+        "higher",
+        "executed",
+        "Means",
+        "a run: INVALID",
+        "A slice.",
+    ):
         assert part in text and part in page
     assert "x\\|y" in text and "It &lt;says&gt; so." in page and "Why &amp; how." in page
     assert re.findall(r'(?:src|srcset|href)="(?!data:|#)([^"]*)"', page) == []
@@ -79,15 +94,13 @@ def test_the_same_numbers_give_the_same_files(tmp_path: Path) -> None:
 def test_a_folder_that_cannot_be_made_is_an_error(tmp_path: Path) -> None:
     """The message names what is in the way."""
     (tmp_path / "file").write_text("")
-    with pytest.raises(ConfigError, match="--out: .*file.*cannot be written"):
+    with pytest.raises(ConfigError, match=r"--out: .*file.*cannot be written"):
         write_report(tmp_path / "file" / "out", [a_section()])
 
 
 def test_what_the_head_of_the_report_counts() -> None:
     """Two statements are compared, one agrees, and the other is 50 % off."""
-    assert glance([a_section()]).rows == [
-        ("Table 1: workloads", "SIMULATED", "2", "1", "+50.0 % (speed-up)")
-    ]
+    assert glance([a_section()]).rows == [("Table 1: workloads", "SIMULATED", "2", "1", "+50.0 % (speed-up)")]
 
 
 def test_pictures_are_legible_in_both_themes() -> None:
@@ -107,5 +120,7 @@ def _contrast(one: str, other: str) -> float:
 
 def _luminance(colour: str) -> float:
     parts = [int(colour[place : place + 2], 16) / 255 for place in (1, 3, 5)]
-    red, green, blue = (part / 12.92 if part <= 0.03928 else ((part + 0.055) / 1.055) ** 2.4 for part in parts)
+    red, green, blue = (
+        part / 12.92 if part <= 0.03928 else ((part + 0.055) / 1.055) ** 2.4 for part in parts
+    )
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue

@@ -1,4 +1,4 @@
-"""A statement of the paper beside ours, in words: values, ranges, bounds, how far off, and whether they agree."""
+"""A statement of the paper beside ours, in words: values, ranges, how far off, whether they agree."""
 
 from math import inf
 
@@ -17,8 +17,18 @@ from vertumnus.report.paper.words import difference_text, stated_text, value_tex
         ("x", exactly(2.71), (2.5, 2.4, 2.6), ("2.71x", "2.50x (2.40x to 2.60x)", "-7.7 %", "lower")),
         ("x", exactly(2.71), (2.7, 2.6, 2.8), ("2.71x", "2.70x (2.60x to 2.80x)", "-0.4 %", "agrees")),
         ("share", (0.04, 0.08), (0.05, None, None), ("4.0 % to 8.0 %", "5.0 %", "within", "agrees")),
-        ("share", exactly(0.55), (0.6, 0.58, 0.62), ("55.0 %", "60.0 % (58.0 % to 62.0 %)", "+5.0 points", "higher")),
-        ("change", exactly(-0.196), (-0.1, -0.2, 0.0), ("-19.6 %", "-10.0 % (-20.0 % to +0.0 %)", "+9.6 points", "agrees")),
+        (
+            "share",
+            exactly(0.55),
+            (0.6, 0.58, 0.62),
+            ("55.0 %", "60.0 % (58.0 % to 62.0 %)", "+5.0 points", "higher"),
+        ),
+        (
+            "change",
+            exactly(-0.196),
+            (-0.1, -0.2, 0.0),
+            ("-19.6 %", "-10.0 % (-20.0 % to +0.0 %)", "+9.6 points", "agrees"),
+        ),
         ("s", at_most(1.0), (0.02, 0.02, 0.02), ("at most 1 s", "0.02 s", "within", "agrees")),
         ("x", (3.0, inf), (2.0, None, None), ("at least 3.00x", "2.00x", "-33.3 %", "lower")),
         ("requests", exactly(2_369), (2_369, 2_369, 2_369), ("2,369", "2,369", "none", "agrees")),

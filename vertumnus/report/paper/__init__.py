@@ -1,1 +1,1 @@
-"""The paper's evaluation from our runs: a chapter for each table and figure, written as one illustrated report."""
+"""The paper's evaluation from our runs: a chapter for each table and figure, one illustrated report."""

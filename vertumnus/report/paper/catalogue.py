@@ -1,4 +1,4 @@
-"""The chapters of the report in the paper's order: one line for each, with the experiments that it is made of."""
+"""The chapters of the report in the paper's order, each with the experiments that it is made of."""
 
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, TypeAlias
@@ -41,9 +41,12 @@ NAMES = tuple(entry.name for entry in ENTRIES)
 
 
 def chosen(names: Sequence[str]) -> list[Entry]:
-    """Return the entries of *names* in the paper's order, or all. Raises ConfigError naming the unknown ones."""
-    unknown = [f"figures: {name}: no such table or figure; there are: {', '.join(NAMES)}" for name in names
-               if name not in NAMES]
+    """Return the entries of *names* in the paper's order, or all. Raises ConfigError naming unknown ones."""
+    unknown = [
+        f"figures: {name}: no such table or figure; there are: {', '.join(NAMES)}"
+        for name in names
+        if name not in NAMES
+    ]
     if unknown:
         raise ConfigError(*unknown)
     return [entry for entry in ENTRIES if not names or entry.name in names]

@@ -1,4 +1,4 @@
-"""What a chapter of the report is made of: statements beside ours, tables, pictures, and what explains them."""
+"""What a chapter of the report is made of: statements beside ours, tables, pictures, explanations."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from importlib.resources import files
@@ -11,8 +11,8 @@ from vertumnus.report.compare.members import Member, Members
 from vertumnus.report.paper.panels import Picture
 from vertumnus.report.store import query
 
-Unit: TypeAlias = Literal["x", "s", "tokens", "requests", "share", "change"]
-"""A share is 0..1 and differs in points; a change is of a value against another, in per cent."""
+Unit: TypeAlias = Literal["x", "s", "tokens", "requests", "share", "change", "points"]
+"""A share is 0..1; a change is relative to another value, as a share; points are a difference of shares."""
 
 
 class Claim(NamedTuple):

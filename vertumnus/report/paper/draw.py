@@ -108,7 +108,14 @@ class _Panel:
         x, y = _at(series.x, known), _at(series.y, known)
         if series.look == "stated":
             self._axes.plot(
-                x, y, "*", color=self._theme.ink, markersize=13, fillstyle="none", label=series.label, zorder=5
+                x,
+                y,
+                "*",
+                color=self._theme.ink,
+                markersize=13,
+                fillstyle="none",
+                label=series.label,
+                zorder=5,
             )
             return
         look = self._look(series.label)
@@ -171,7 +178,10 @@ class _Panel:
         if not panel.bars:
             _scale(axes, panel.y_scale, is_x=False)
         if panel.diagonal:
-            low, high = max(axes.get_xlim()[0], axes.get_ylim()[0]), min(axes.get_xlim()[1], axes.get_ylim()[1])
+            low, high = (
+                max(axes.get_xlim()[0], axes.get_ylim()[0]),
+                min(axes.get_xlim()[1], axes.get_ylim()[1]),
+            )
             axes.plot([low, high], [low, high], color=self._theme.ink, linewidth=1)
         if panel.from_zero:
             axes.set_ylim(bottom=0.0)
@@ -195,7 +205,9 @@ class _Look(NamedTuple):
 
 def _at(values: Sequence[float | None], places: Sequence[int] | None = None) -> NDArray[np.float64]:
     chosen = range(len(values)) if places is None else places
-    return np.array([np.nan if values[place] is None else values[place] for place in chosen], dtype=np.float64)
+    return np.array(
+        [np.nan if values[place] is None else values[place] for place in chosen], dtype=np.float64
+    )
 
 
 def _scale(axes: Axes, scale: Scale, *, is_x: bool) -> None:

@@ -13,15 +13,17 @@ from vertumnus.report.timeline import OUT_OF_SERVICE, Timeline, load_timeline
 
 EXPERIMENT = "reconfigure"
 SAYS = (
-    "DeepSeek-V4-Flash on 40 GPUs through five phases: moderate, many short requests (minutes 6 to 17), moderate, few "
-    "long ones (22 to 33), moderate. Vertumnus starts from 4CP4/3CP8 and moves to 8CP4/1CP8 and to 2CP4/4CP8; it "
-    "matches or beats the better fixed composition in each phase. Drains take 0.5 to 4.2 s, switches less than 1 s."
+    "DeepSeek-V4-Flash on 40 GPUs through five phases: moderate, many short requests (minutes 6 to 17), "
+    "moderate, few long ones (22 to 33), moderate. Vertumnus starts from 4CP4/3CP8 and moves to 8CP4/1CP8 "
+    "and to 2CP4/4CP8; it matches or beats the better fixed composition in each phase. Drains take 0.5 to "
+    "4.2 s, switches less than 1 s."
 )
 CAUSES = (
-    "Rates and mixes of the phases are not in the paper; ours were chosen so that no fixed composition is best "
-    "throughout. How much a composition loses in a phase depends on them.",
-    "A drain lasts as long as the prefill under way and its hand-off, so it follows the preset's prefill times; the "
-    "simulator takes a fixed time for a switch, whose true length only the executed runs of reconfigure_live measure.",
+    "Rates and mixes of the phases are not in the paper; ours were chosen so that no fixed composition is "
+    "best throughout. How much a composition loses in a phase depends on them.",
+    "A drain lasts as long as the prefill under way and its hand-off, so it follows the preset's prefill "
+    "times; the simulator takes a fixed time for a switch, whose true length only the executed runs of "
+    "reconfigure_live measure.",
 )
 FIXED = ("4 x CP4 + 3 x CP8", "6 x CP4 + 2 x CP8")
 """The compositions that the paper draws."""
@@ -128,7 +130,10 @@ def _phases(timeline: Timeline) -> list[float]:
 
 def _ttft(runs: Runs, members: Sequence[Member], timeline: Timeline) -> Panel:
     group_of = {run.run_id: _group(run) for run in members}
-    wanted = [*dict.fromkeys(group for group in group_of.values() if group not in FIXED and " x " not in group), *FIXED]
+    wanted = [
+        *dict.fromkeys(group for group in group_of.values() if group not in FIXED and " x " not in group),
+        *FIXED,
+    ]
     minutes: dict[tuple[str, int], list[float]] = {}
     for row in runs.answer("figure13", members):
         minutes.setdefault((group_of[row["run_id"]], row["minute"]), []).append(row["ttft_s"])

@@ -5,21 +5,22 @@ from typing import Any, TypeAlias
 
 from vertumnus.report.compare.intervals import Difference
 from vertumnus.report.paper.chapter import Chapter, Claim, Grid, Runs, at_most, by, exactly, mean_of
+from vertumnus.report.paper.curves import curve
 from vertumnus.report.paper.panels import Panel, Picture, Series
 from vertumnus.report.paper.words import value_text
 
 SIMULATED, EXECUTED = "prefill_times", "prefill_times_live"
 SAYS = (
-    "How much faster C GPUs prefill one prompt than one GPU without CP: nothing or a loss for short prompts, and 2.71x "
-    "at C=4 and 3.91x at C=8 for 64K tokens (Qwen3-30B-A3B)."
+    "How much faster C GPUs prefill one prompt than one GPU without CP: nothing or a loss for short "
+    "prompts, and 2.71x at C=4 and 3.91x at C=8 for 64K tokens (Qwen3-30B-A3B)."
 )
 CAUSES = (
-    "Simulated: the preset was chosen so that these speed-ups come out, so they say that the simulator does what "
-    "it was told, not how fast an H20 is. At 4K tokens the preset gains more than the paper's curve, which is about "
-    "1 there.",
-    "Executed: a small model of random weights on two processor cores, lengths at 1/16. A gain of two ranks is bounded "
-    "by 2, and short prompts lose to the exchange of keys and values as they do in the paper; the lengths where CP "
-    "breaks even are this machine's.",
+    "Simulated: the preset was chosen so that these speed-ups come out, so they say that the simulator does "
+    "what it was told, not how fast an H20 is. At 4K tokens the preset gains more than the paper's curve, "
+    "which is about 1 there.",
+    "Executed: a small model of random weights on two processor cores, lengths at 1/16. A gain of two ranks "
+    "is bounded by 2, and short prompts lose to the exchange of keys and values as they do in the paper; "
+    "the lengths where CP breaks even are this machine's.",
 )
 STATED = {4: 2.71, 8: 3.91}
 """Speed-up at 64K tokens by degree."""
@@ -43,14 +44,14 @@ def chapter(runs: Runs) -> Chapter:
     )
     panels = [_panel(execution, of) for execution, of in sorted(found.items(), reverse=True) if of]
     pictures = [Picture("figure2", "Speed-up of a prefill over one GPU", panels)] if panels else []
-    return Chapter(SAYS, claims, [_grid(execution, of) for execution, of in found.items() if of], pictures, CAUSES)
+    return Chapter(
+        SAYS, claims, [_grid(execution, of) for execution, of in found.items() if of], pictures, CAUSES
+    )
 
 
 def speedups(rows: Sequence[Mapping[str, Any]]) -> Speedups:
     """Return E_1 / E_C of *rows*, seed by seed, averaged."""
-    alone = {
-        (row["seed"], row["input_tokens"]): row["prefill_s"] for row in rows if row["cp_degree"] == 1
-    }
+    alone = {(row["seed"], row["input_tokens"]): row["prefill_s"] for row in rows if row["cp_degree"] == 1}
     ratios: dict[tuple[int, int], list[float]] = {}
     for row in rows:
         base = alone.get((row["seed"], row["input_tokens"]))
@@ -61,19 +62,11 @@ def speedups(rows: Sequence[Mapping[str, Any]]) -> Speedups:
 
 
 def _panel(execution: str, found: Speedups) -> Panel:
-    series = []
-    for degree in sorted({degree for degree, _ in found}):
-        lengths = sorted(tokens for of, tokens in found if of == degree)
-        means = [found[degree, tokens] for tokens in lengths]
-        series.append(
-            Series(
-                f"C={degree}",
-                lengths,
-                [mean.mean for mean in means],
-                low=[mean.low for mean in means],
-                high=[mean.high for mean in means],
-            )
-        )
+    degrees = sorted({degree for degree, _ in found})
+    series = [
+        curve(f"C={degree}", {tokens: mean for (of, tokens), mean in found.items() if of == degree})
+        for degree in degrees
+    ]
     if execution == "simulated":
         series.append(Series("stated in the paper", [LONGEST] * 2, list(STATED.values()), "stated"))
     return Panel(
@@ -94,5 +87,7 @@ def _grid(execution: str, found: Speedups) -> Grid:
         for tokens in lengths
     ]
     return Grid(
-        f"Speed-up by input tokens, {execution.upper()}", ("tokens", *(f"C={degree}" for degree in degrees)), rows
+        f"Speed-up by input tokens, {execution.upper()}",
+        ("tokens", *(f"C={degree}" for degree in degrees)),
+        rows,
     )

@@ -9,12 +9,12 @@ from vertumnus.report.paper.panels import Panel, Picture, Series
 
 EXPERIMENT = "production_day"
 SAYS = (
-    "Long requests (above 32K tokens) are 4 to 8 % of the arrivals and 32 to 54 % of the tokens; the rate changes more "
-    "than threefold over the day; prefix hits cover 35 to 55 % of the tokens."
+    "Long requests (above 32K tokens) are 4 to 8 % of the arrivals and 32 to 54 % of the tokens; the rate "
+    "changes more than threefold over the day; prefix hits cover 35 to 55 % of the tokens."
 )
 CAUSES = (
-    "The day is a generator fitted to these bands, a sample of a day's requests. Hits of the pool depend on its caches "
-    "and on routing; the unlimited cache beside them does not.",
+    "The day is a generator fitted to these bands, a sample of a day's requests. Hits of the pool depend on "
+    "its caches and on routing; the unlimited cache beside them does not.",
     "Extremes of single hours scatter with the sample: an hour of the night has few long requests.",
 )
 Rows = Sequence[Mapping[str, Any]]
@@ -77,7 +77,9 @@ def _picture(rows: Rows) -> Picture:
                 [share("of requests", "long_requests"), share("of input tokens", "long_tokens")],
                 from_zero=True,
             ),
-            Panel("(b) arrivals", time, "of the busiest hour [%]", [Series("arrivals", x, rate)], from_zero=True),
+            Panel(
+                "(b) arrivals", time, "of the busiest hour [%]", [Series("arrivals", x, rate)], from_zero=True
+            ),
             Panel(
                 "(c) prefix hits",
                 time,

@@ -10,14 +10,14 @@ from vertumnus.report.paper.panels import Panel, Picture, Series
 
 SIMULATED, EXECUTED = "prefill_times", "prefill_times_live"
 SAYS = (
-    "Predicted against measured prefill times over degrees, lengths and cached shares; the error's distribution ends "
-    "at 25 %, where the figure's axis does."
+    "Predicted against measured prefill times over degrees, lengths and cached shares; the error's "
+    "distribution ends at 25 %, where the figure's axis does."
 )
 CAUSES = (
-    "Simulated: a prefill takes what the model predicts, times seeded lognormal noise, so this shows that noise and "
-    "nothing else.",
-    "Executed: the model is fitted on six sizes when the run starts, and judged on all others; other programs on the "
-    "machine make single prefills slower than any model of the prompt can know.",
+    "Simulated: a prefill takes what the model predicts, times seeded lognormal noise, so this shows that "
+    "noise and nothing else.",
+    "Executed: the model is fitted on six sizes when the run starts, and judged on all others; other "
+    "programs on the machine make single prefills slower than any model of the prompt can know.",
 )
 AXIS_END = 0.25
 SHARES = (0.5, 0.9, 0.99)
@@ -29,7 +29,7 @@ Rows = Sequence[Mapping[str, Any]]
 def chapter(runs: Runs) -> Chapter:
     """Return the chapter of Fig. 4."""
     rows = runs.answer("figure4", runs.of(SIMULATED, EXECUTED))
-    kinds = {kind: of for kind, of in sorted(by(rows, "execution").items(), reverse=True)}
+    kinds = dict(sorted(by(rows, "execution").items(), reverse=True))
     claims = [
         Claim(
             f"P90 of the error at C={degree}",
@@ -88,5 +88,7 @@ def _grid(kinds: Mapping[str, Rows]) -> Grid:
         for degree, of_degree in by(rows, "cp_degree").items():
             errors = np.array(_errors(of_degree))
             told = [f"{100 * float(np.quantile(errors, share)):.1f} %" for share in SHARES]
-            lines.append([f"{kind.upper()}, C={degree}", f"{len(errors):,}", f"{100 * errors.mean():.1f} %", *told])
+            lines.append(
+                [f"{kind.upper()}, C={degree}", f"{len(errors):,}", f"{100 * errors.mean():.1f} %", *told]
+            )
     return Grid("Absolute error of the prediction", ("", "prompts", "mean", "P50", "P90", "P99"), lines)

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from vertumnus.report.compare.members import Member, Members
+from vertumnus.report.compare.members import Member
 from vertumnus.report.paper.catalogue import Entry
 from vertumnus.report.paper.chapter import Chapter, Claim, Grid, Runs
 from vertumnus.report.paper.words import difference_text, stated_text, value_text, verdict
@@ -68,7 +68,7 @@ def glance(sections: Sequence[Section]) -> Grid:
 
 def _furthest(claims: Sequence[Claim]) -> str:
     """Return the relative difference that is largest, of what differs by a factor."""
-    off = [claim for claim in claims if claim.unit not in ("share", "change") and claim.lies]
+    off = [claim for claim in claims if claim.unit not in ("share", "change", "points") and claim.lies]
     if not off:
         return ""
     worst = max(off, key=lambda claim: abs(claim.lies) / abs(claim.paper[0] or 1.0))
@@ -78,12 +78,14 @@ def _furthest(claims: Sequence[Claim]) -> str:
 def _source(experiment: str, runs: Sequence[Member], words: Sequence[str]) -> Iterator[str]:
     command = " ".join(["vertumnus", f"+experiment={experiment}", "-m", *words])
     by_kind: Mapping[str, list[Member]] = {
-        kind: [run for run in runs if run.execution == kind] for kind in sorted({run.execution for run in runs})
+        kind: [run for run in runs if run.execution == kind]
+        for kind in sorted({run.execution for run in runs})
     }
     for kind, members in by_kind.items():
         seeds = ", ".join(str(seed) for seed in sorted({run.seed for run in members}))
         policies = ", ".join(sorted({str(run.row["policy"]) for run in members}))
         yield (
-            f"{kind.upper()}: {len(members)} runs of experiment {experiment}, seeds {seeds}, policies {policies}; "
+            f"{kind.upper()}: {len(members)} runs of experiment {experiment}, seeds {seeds}, "
+            f"policies {policies}; "
             f"{command}"
         )

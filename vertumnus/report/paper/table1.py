@@ -7,8 +7,8 @@ from vertumnus.report.paper.chapter import Chapter, Claim, Runs, Unit, by, exact
 
 EXPERIMENT = "workloads"
 SAYS = (
-    "Requests, lengths of prompts and answers, and the share of the prompts' tokens that an unlimited cache would "
-    "reuse, of the workloads that everything else is measured on."
+    "Requests, lengths of prompts and answers, and the share of the prompts' tokens that an unlimited cache "
+    "would reuse, of the workloads that everything else is measured on."
 )
 CAUSES = (
     "The generators are calibrated on this table, each seed by itself: the differences are the calibration's "

@@ -8,11 +8,14 @@ from vertumnus.report.paper.chapter import Chapter, Claim, Grid, Runs, by, exact
 from vertumnus.report.paper.words import value_text
 
 EXPERIMENT = "deadlines"
-SAYS = "The TTFT that counts as met, by model and input length; attainment in Figs. 9 and 12 is against these."
+SAYS = (
+    "The TTFT that counts as met, by model and input length; attainment in Figs. 9 and 12 is against these."
+)
 CAUSES = (
-    "Attainable is what an idle pool would attain at its best degree with an unlimited cache that all workers share, "
-    "by the preset's prefill times: no policy gets above it. For DeepSeek-V4-Flash it is far below 100 %, since the "
-    "preset's prefill alone takes longer than 0.5 s for uncached prompts well below 8K tokens.",
+    "Attainable is what an idle pool would attain at its best degree with an unlimited cache that all "
+    "workers share, by the preset's prefill times: no policy gets above it. For DeepSeek-V4-Flash it is far "
+    "below 100 %, since the preset's prefill alone takes longer than 0.5 s for uncached prompts well below "
+    "8K tokens.",
     "The presets were chosen, not measured; a faster H20 than theirs would lift the ceiling.",
 )
 TARGETS: Mapping[str, tuple[str, tuple[float, float, float]]] = {

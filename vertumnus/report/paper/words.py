@@ -15,6 +15,8 @@ def number(value: float, unit: Unit) -> str:
             return f"{100 * value:.1f} %"
         case "change":
             return f"{100 * value:+.1f} %"
+        case "points":
+            return f"{100 * value:+.1f} points"
         case "x":
             return f"{value:.2f}x"
         case "s":
@@ -24,7 +26,7 @@ def number(value: float, unit: Unit) -> str:
 
 
 def value_text(ours: Difference | None, unit: Unit) -> str:
-    """Return a mean with its interval: "2.70x (2.69 to 2.71)"; of one seed, or where all are alike, without."""
+    """Return a mean with its interval, "2.7x (2.6x to 2.8x)"; without where there is one seed, or no spread."""
     if ours is None:
         return NOT_KNOWN
     mean, low, high = (None if each is None else number(each, unit) for each in ours)
@@ -50,7 +52,7 @@ def difference_text(claim: Claim) -> str:
     away = claim.lies
     if not away:
         return "none" if claim.paper[0] == claim.paper[1] else "within"
-    if claim.unit in ("share", "change"):
+    if claim.unit in ("share", "change", "points"):
         return f"{100 * away:+.1f} points"
     bound = claim.ours.mean - away
     return f"{100 * away / abs(bound):+.1f} %" if bound else number(away, claim.unit)

@@ -1,0 +1,75 @@
+"""The chapters by their runs: what each takes from the tables, and that none needs what is not there."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.support.recorded import a_ulid
+from tests.support.sweeps import BESIDES_S, REQUESTS, a_config, a_timed_run, leave_runs
+from vertumnus.domain.errors import ConfigError
+from vertumnus.report.compare.members import find_members
+from vertumnus.report.paper import figure2, figure13, table1
+from vertumnus.report.paper.catalogue import ENTRIES, Entry, chosen
+from vertumnus.report.paper.chapter import Runs
+from vertumnus.report.paper.section import make_section
+
+
+@pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.name)
+def test_a_chapter_without_runs_says_so(entry: Entry, tmp_path: Path) -> None:
+    """Every statement stands there with no value of ours, no picture is drawn, nothing fails."""
+    section = make_section(entry, Runs(tmp_path, {}), [])
+    assert all(claim.ours is None for claim in section.chapter.claims)
+    assert section.chapter.pictures == () or section.chapter.pictures == []
+    assert section.sources == [] and section.chapter.says
+
+
+def test_entries_are_chosen_in_the_papers_order() -> None:
+    """Whatever the order of the words; unknown ones are all named."""
+    assert [entry.name for entry in chosen(["figure13", "table1"])] == ["table1", "figure13"]
+    assert chosen([]) == list(ENTRIES)
+    with pytest.raises(ConfigError, match="figure1: no such table or figure") as found:
+        chosen(["figure1", "tabel2"])
+    assert len(found.value.problems) == 2
+
+
+def test_table1_counts_what_arrived(tmp_path: Path) -> None:
+    """Two seeds of four requests of 40 tokens in, 4 out, nothing reused."""
+    for seed in (0, 1):
+        config = a_config("paper", seed, workload={"name": "l_eval"})
+        a_timed_run(tmp_path, seed, (f"seed={seed}",), config, 1.0)
+    members = find_members(tmp_path, [a_ulid(0), a_ulid(1)])
+    section = make_section(chosen(["table1"])[0], Runs(tmp_path, {table1.EXPERIMENT: members}), ["seed=0,1"])
+    claims = {claim.what: claim.ours for claim in section.chapter.claims}
+    requests, mean, reuse = (claims[f"L-Eval: {what}"] for what in ("requests", "input, mean", "reuse"))
+    assert requests == (REQUESTS, REQUESTS, REQUESTS) and mean == (40, 40, 40) and reuse == (0, 0, 0)
+    assert claims["Production: requests"] is None
+    (source,) = section.sources
+    assert source.startswith("SIMULATED: 2 runs of experiment workloads, seeds 0, 1, policies paper")
+    assert source.endswith("vertumnus +experiment=workloads -m seed=0,1")
+
+
+def test_speed_ups_are_ratios_of_the_same_seed_and_length() -> None:
+    """8 s alone and 4 s together, 9 s and 3 s with the other seed: 2x and 3x, 2.5x in the mean."""
+    rows = [
+        {"seed": seed, "cp_degree": degree, "input_tokens": 1024, "prefill_s": seconds}
+        for seed, degree, seconds in ((0, 1, 8.0), (0, 4, 4.0), (1, 1, 9.0), (1, 4, 3.0), (2, 4, 1.0))
+    ]
+    found = figure2.speedups(rows)
+    assert list(found) == [(4, 1024)] and found[4, 1024].mean == pytest.approx(2.5)
+
+
+def test_figure13_has_statements_stages_and_three_kinds_of_panels(tmp_path: Path) -> None:
+    """The merge of the hand-made runs drains for 4 s and switches in 1 s; ours is 22 % faster in phase 2."""
+    members = find_members(tmp_path, leave_runs(tmp_path))
+    chapter = figure13.chapter(Runs(tmp_path, {figure13.EXPERIMENT: members}))
+    claims = {claim.what: claim for claim in chapter.claims}
+    (statement,) = [claim for what, claim in claims.items() if "phase 2" in what]
+    assert statement.paper == (-0.196, -0.196) and statement.ours is not None
+    assert statement.ours.mean == pytest.approx((2.0 + BESIDES_S) / (3.0 + BESIDES_S) - 1)
+    drain, switch = claims["drain, median of a run's moves"].ours, claims["switch, longest of a run"].ours
+    assert drain is not None and switch is not None and (drain.mean, switch.mean) == (4.0, 1.0)
+    (picture,) = chapter.pictures
+    composition, rate, ttft, moves = picture.panels
+    assert {series.look for series in composition.series} == {"area"} and rate.series[0].look == "step"
+    assert [series.label for series in ttft.series] == ["brisk", "4 x CP4 + 3 x CP8"]
+    assert moves.bars is not None and moves.bars.labels == ["S1 merge"]

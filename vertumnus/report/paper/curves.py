@@ -1,0 +1,28 @@
+"""Series of means over seeds, with their intervals."""
+
+from collections.abc import Iterable, Mapping
+
+from vertumnus.report.compare.intervals import Difference
+from vertumnus.report.compare.members import Member
+from vertumnus.report.paper.chapter import mean_of
+from vertumnus.report.paper.panels import Series
+
+
+def curve(label: str, means: Mapping[float, Difference | None], scale: float = 1.0) -> Series:
+    """Return the series of *means* by x, times *scale*; places without a mean are left out."""
+    known = {x: mean.through(lambda value: scale * value) for x, mean in sorted(means.items()) if mean}
+    return Series(
+        label,
+        list(known),
+        [mean.mean for mean in known.values()],
+        low=[mean.low for mean in known.values()],
+        high=[mean.high for mean in known.values()],
+    )
+
+
+def rate_curve(label: str, runs: Iterable[Member], column: str, scale: float) -> Series:
+    """Return *column* of *runs* over the request rate that each was given [requests/s]."""
+    rates: dict[float, list[float | None]] = {}
+    for run in runs:
+        rates.setdefault(float(run.config["arrival"]["rate"]), []).append(run.row[column])
+    return curve(label, {rate: mean_of(values) for rate, values in rates.items()}, scale)
