@@ -18,7 +18,7 @@ from vertumnus.commandline.hydra_configs import hydra_configs
 from vertumnus.commandline.jobs import Composed, composed_jobs, valid_config
 from vertumnus.commandline.overrides import job_words
 from vertumnus.domain.errors import ConfigError
-from vertumnus.report.compare.members import find_members
+from vertumnus.report.compare.members import find_members, words_by_key
 from vertumnus.report.paper.catalogue import ENTRIES, NAMES, Entry, chosen
 from vertumnus.report.paper.chapter import Runs
 from vertumnus.report.paper.section import make_section
@@ -51,7 +51,9 @@ def figures(words: Sequence[str]) -> int:
     entries = chosen(names)
     _require(overrides, read.out)
     with hydra_configs() as loader:
-        swept = [_swept(name, overrides, read, loader) for name in _experiments(entries, read.simulated)]
+        swept = [
+            _swept(name, entries, overrides, read, loader) for name in _experiments(entries, read.simulated)
+        ]
     codes = [_run(each, read) for each in swept]
     if INTERRUPTED in codes:
         return INTERRUPTED
@@ -76,6 +78,11 @@ def _read(words: Sequence[str]) -> Namespace:
         "--jobs", type=positive, metavar="N", help="simulated runs at a time; default one a core"
     )
     parser.add_argument("--simulated", action="store_true", help="leave out what is executed on this machine")
+    parser.add_argument(
+        "--full",
+        action="store_true",
+        help="all policies and seeds that the sweeps declare, not only the paper's",
+    )
     parser.add_argument("--list", action="store_true", help="list the tables and figures, and stop")
     return parser.parse_intermixed_args(list(words))
 
@@ -107,10 +114,25 @@ def _experiments(entries: Sequence[Entry], only_simulated: bool) -> list[str]:
     return list(dict.fromkeys([*simulated, *executed]))
 
 
-def _swept(experiment: str, overrides: Sequence[str], read: Namespace, loader: ConfigLoader) -> Swept:
-    """Return *experiment* with its jobs. Raises ConfigError when one of them has no valid config."""
+def _swept(
+    experiment: str,
+    entries: Sequence[Entry],
+    overrides: Sequence[str],
+    read: Namespace,
+    loader: ConfigLoader,
+) -> Swept:
+    """Return *experiment* with the jobs that *entries* need, or with --full all that it declares.
+
+    Raises ConfigError when one of them has no valid config.
+    """
     words = (f"+experiment={experiment}", f"runs_dir={read.runs_dir}", *overrides)
-    composed = composed_jobs(job_words(words, loader, multirun=True), loader, is_sweep=True)
+    users = [entry for entry in entries if experiment in (*entry.simulated, *entry.executed)]
+    typed = words_by_key(overrides)
+
+    def is_needed(job: Sequence[str]) -> bool:
+        return read.full or any(entry.needs(words_by_key(job), typed) for entry in users)
+
+    composed = composed_jobs(job_words(words, loader, multirun=True), loader, is_sweep=True, keep=is_needed)
     jobs = [sweep.Job(job.words, valid_config(job)) for job in composed]
     return Swept(experiment, composed, jobs, words)
 

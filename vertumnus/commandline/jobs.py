@@ -1,7 +1,7 @@
 """The jobs that a command line asks for: composed and checked first, then run, planned or shown."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from hydra.core.config_loader import ConfigLoader
@@ -49,14 +49,19 @@ def run_command(flags: Flags) -> int:
 
 
 def composed_jobs(
-    typed: Sequence[tuple[str, ...]], loader: ConfigLoader, *, is_sweep: bool
+    typed: Sequence[tuple[str, ...]],
+    loader: ConfigLoader,
+    *,
+    is_sweep: bool,
+    keep: Callable[[Sequence[str]], bool] | None = None,
 ) -> list[Composed]:
     """Return the jobs of *typed*, each of one value a key; of a sweep with those that are declared.
 
-    Raises ConfigError when what it declares cannot be read.
+    *keep* is told the words of each job and says whether it is wanted. Raises ConfigError when what an
+    experiment declares cannot be read.
     """
     words = with_declared(typed, loader) if is_sweep else typed
-    return [_prepared(each, for_hydra(each, loader)) for each in words]
+    return [_prepared(each, for_hydra(each, loader)) for each in words if keep is None or keep(each)]
 
 
 def _show_configs(typed: Sequence[tuple[str, ...]], loader: ConfigLoader, flags: Flags) -> None:

@@ -15,7 +15,7 @@ from vertumnus.config import RunConfig, to_run_config
 from vertumnus.domain.codec import Record
 from vertumnus.domain.facts import OperatorActed
 from vertumnus.records.columns import TABLES
-from vertumnus.records.log import read_log
+from vertumnus.records.log import GrowingLog, read_log
 from vertumnus.records.run_dir import RunDir
 from vertumnus.report.drawing import console_for
 from vertumnus.report.store import rebuild_catalog
@@ -63,7 +63,9 @@ def config_of(run: RunDir, runs_dir: Path) -> RunConfig:
     A first composition that it chose out of a slice is kept, not chosen again. Raises ConfigError when there
     is no log, or when this version has other keys.
     """
-    return to_run_config({**read_log(run.log).header.config, "runs_dir": str(runs_dir)})
+    log = GrowingLog(run.log)
+    log.close()
+    return to_run_config({**log.header.config, "runs_dir": str(runs_dir)})
 
 
 def operators_actions(run: RunDir) -> int:

@@ -1,6 +1,7 @@
 """The chapters of the report in the paper's order, each with the experiments that it is made of."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from types import MappingProxyType
 from typing import NamedTuple, TypeAlias
 
 from vertumnus.domain.errors import ConfigError
@@ -21,6 +22,12 @@ class Entry(NamedTuple):
     """Experiments in virtual time."""
     executed: Sequence[str] = ()
     """Experiments on the ranks of this machine."""
+    only: Mapping[str, Collection[str]] = MappingProxyType({})
+    """Values by axis that the figure needs of what its sweeps declare; an axis that is not here whole."""
+
+    def needs(self, words: Mapping[str, str], typed: Collection[str]) -> bool:
+        """Return whether the figure is made of the run of *words*, by key; axes that were typed are as typed."""
+        return all(words.get(axis) in values for axis, values in self.only.items() if axis not in typed)
 
 
 ENTRIES = (

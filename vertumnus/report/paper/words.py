@@ -26,7 +26,7 @@ def number(value: float, unit: Unit) -> str:
 
 
 def value_text(ours: Difference | None, unit: Unit) -> str:
-    """Return a mean with its interval, "2.7x (2.6x to 2.8x)"; without where there is one seed, or no spread."""
+    """Return a mean with its interval, "2.7x (2.6x to 2.8x)"; without for one seed, or without spread."""
     if ours is None:
         return NOT_KNOWN
     mean, low, high = (None if each is None else number(each, unit) for each in ours)
