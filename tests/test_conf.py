@@ -28,7 +28,16 @@ GIVEN = {"conversation": ["workload.path=trace.jsonl"]}
 """What an experiment needs that only the user knows."""
 
 
-ONE_BACKEND = {"reconfigure": "sim", "cache_ablation": "sim", "reconfigure_live": "live"}
+ONE_BACKEND = {
+    "cache_ablation": "sim",
+    "deadlines": "sim",
+    "prefill_times": "sim",
+    "prefill_times_live": "live",
+    "production_day": "sim",
+    "reconfigure": "sim",
+    "reconfigure_live": "live",
+    "workloads": "sim",
+}
 """Experiments whose pool is a preset's, which no machine here carries, or this machine's own."""
 
 
@@ -137,6 +146,13 @@ def test_every_option_is_chosen_in_some_test() -> None:
         "brisk",
         "on",
         "cache_ablation",
+        "deadlines",
+        "ladder",
+        "one_worker",
+        "prefill_times",
+        "prefill_times_live",
+        "qwen3_30b_a3b-h20-undivided",
+        "workloads",
     }
     named = {word.partition("=")[2] for words in (*SIMULATED, *LIVE) for word in words}
     shipped = {file.stem for file in FILES}

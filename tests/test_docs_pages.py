@@ -3,6 +3,7 @@
 import re
 import shlex
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -44,7 +45,13 @@ def lines(text: str) -> list[str]:
     return [ULID.sub("RUN", line.rstrip()) for line in text.strip().splitlines()]
 
 
-@pytest.mark.parametrize("block", blocks("traces.md"), ids=lambda block: block.partition("\n")[0][2:40])
+def a_case(block: str) -> Any:
+    """Return the test of *block*: one that sizes simulates for a while."""
+    marks = [pytest.mark.long] if "vertumnus size" in block else []
+    return pytest.param(block, id=block.partition("\n")[0][2:40], marks=marks)
+
+
+@pytest.mark.parametrize("block", map(a_case, blocks("traces.md")))
 def test_a_block_of_the_page_on_traces(
     block: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -141,7 +141,7 @@ def test_a_file_is_read_as_what_it_is() -> None:
         ([*POOL, "--policies", "papr"], "--policies: papr: no such policy; did you mean paper?"),
         ([*POOL, "model=qwen"], "model=qwen: no profile of that name"),
         ([*POOL, "backend=live"], "backend"),
-        ([*POOL, "--policies", "homo", "cluster.gpus=6", "cluster.composition={2: 1, 4: 1}"], "policy homo"),
+        ([*POOL, "--policies", "static"], "policy.length_threshold: required, but not set"),
         (
             [*POOL, "workload.requests=400", "--target", "1.0", "slo.buckets=[{ttft_s: 0.2}]"],
             "--target: found 1, but with nobody waiting and an unlimited cache",
@@ -156,7 +156,8 @@ def test_mistakes_end_before_anything_is_simulated(
     assert message in capsys.readouterr().err
 
 
-QUESTION = (*POOL, "workload.requests=400", "--policies", "paper", "--workers", "1")
+QUESTION = (*POOL, "workload.requests=300", "arrival.jitter=uniform_tick", "--policies", "paper")
+QUESTION = (*QUESTION, "--workers", "1")
 
 
 def test_a_question_is_answered(capsys: pytest.CaptureFixture[str]) -> None:

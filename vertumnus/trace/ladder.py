@@ -30,7 +30,8 @@ def ladder(seed: int) -> list[TraceRow]:
     at: Nanoseconds = 0
     for _ in range(REPEATS):
         for place in random.permutation(len(rungs)).tolist():
-            for tokens, ids in _prompts(*rungs[place], fresh):
+            length, cached = rungs[place]
+            for tokens, ids in _prompts(length, cached, fresh):
                 rows.append(TraceRow(at, tokens, 1, ids))
                 at += GAP_NS + GAP_PER_TOKEN_NS * tokens
     return rows

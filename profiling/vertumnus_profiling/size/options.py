@@ -14,7 +14,6 @@ from vertumnus.commandline.listing import option_files
 from vertumnus.commandline.overrides import for_hydra, job_words
 from vertumnus.config import RunConfig, did_you_mean, to_run_config
 from vertumnus.domain.errors import ConfigError
-from vertumnus.sim.config import SimConfig
 from vertumnus.trace.formats.known import KNOWN
 from vertumnus.trace.formats.parquet import ParquetRows
 from vertumnus.trace.formats.sniff import sniff
@@ -74,9 +73,9 @@ def read_options(words: Sequence[str]) -> Options:
         controllers = {
             name: _tree((*words, f"controller={name}"), loader)["controller"] for name in CONTROLLERS
         }
+    if tree["backend"]["kind"] != "sim":
+        raise ConfigError(f"backend: found {tree['backend']['kind']}, but sizes are found by simulation")
     config = to_run_config(tree)
-    if not isinstance(config.backend, SimConfig):
-        raise ConfigError("backend: found live, but sizes are found by simulation; use backend=sim")
     return Options(
         tree, config, words, policies, controllers, read.target, read.headroom, read.workers, read.json
     )

@@ -17,7 +17,7 @@ from vertumnus.config import to_run_config
 from vertumnus.domain.errors import ConfigError
 from vertumnus.records.provenance import git_revision, library_versions
 from vertumnus.run.progress import Progress
-from vertumnus_profiling.tune import judge
+from vertumnus_profiling.tune import judge, trials
 from vertumnus_profiling.tune.journal import Journal, SearchSettings, Tried
 from vertumnus_profiling.tune.objectives import OBJECTIVES, Requests
 from vertumnus_profiling.tune.options import Options
@@ -35,7 +35,7 @@ from vertumnus_profiling.tune.search import (
 from vertumnus_profiling.tune.show import show_found, show_judgement, show_use
 from vertumnus_profiling.tune.slices import Slice
 from vertumnus_profiling.tune.spaces import with_values
-from vertumnus_profiling.tune.trials import Asked, Runners, measured
+from vertumnus_profiling.tune.trials import Asked, Runners
 from vertumnus_profiling.tune.writing import Origin, write_config
 
 
@@ -56,7 +56,7 @@ def tune(options: Options, console: Console) -> Tuned:
     tried = _points(options)
     with (
         Journal(_journal(options.out), _settings(options), anew=options.force) as journal,
-        Runners(options.workers, measured) as runners,
+        Runners(options.workers, trials.measured) as runners,
     ):
         found = _search(options, tried, journal, runners, console)
         objective = OBJECTIVES[options.objective]

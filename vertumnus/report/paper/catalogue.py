@@ -26,7 +26,7 @@ class Entry(NamedTuple):
     """Values by axis that the figure needs of what its sweeps declare; an axis that is not here whole."""
 
     def needs(self, words: Mapping[str, str], typed: Collection[str]) -> bool:
-        """Return whether the figure is made of the run of *words*, by key; axes that were typed are as typed."""
+        """Return whether the figure needs the run of *words*, by key; axes that were *typed* are as typed."""
         return all(words.get(axis) in values for axis, values in self.only.items() if axis not in typed)
 
 

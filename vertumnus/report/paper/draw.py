@@ -11,6 +11,7 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from matplotlib import rc_context
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter, NullLocator
@@ -35,11 +36,11 @@ AS_FILE: Mapping[str, Mapping[str, object]] = {
 
 def draw(picture: Picture, theme: Theme) -> dict[str, bytes]:
     """Return *picture* as the bytes of a file of each kind of `AS_FILE`."""
-    with rc_context(theme.settings):
+    with rc_context(theme.settings):  # type: ignore[arg-type]
         columns = min(picture.columns, len(picture.panels))
         rows = ceil(len(picture.panels) / columns)
         figure = Figure(figsize=(WIDTH * max(columns, 2), HEIGHT * rows + 0.35), layout="constrained")
-        grid = figure.subplots(rows, columns, squeeze=False).ravel()
+        grid: list[Axes] = figure.subplots(rows, columns, squeeze=False).ravel().tolist()
         places = _places(picture)
         for axes, panel in zip(grid, picture.panels, strict=False):
             _Panel(axes, panel, theme, places).draw()
@@ -66,13 +67,13 @@ def _places(picture: Picture) -> dict[str, int]:
 
 def _legend(figure: Figure, grid: Sequence[Axes]) -> None:
     """Put one legend for all panels above them."""
-    handles: dict[str, object] = {}
+    handles: dict[str, Artist] = {}
     for axes in grid:
         for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
             handles.setdefault(label, handle)
     if handles:
         figure.legend(
-            list(handles.values()),  # type: ignore[arg-type]
+            list(handles.values()),
             list(handles),
             loc="outside upper center",
             ncols=min(len(handles), 6),

@@ -42,7 +42,7 @@ def _claims(model: str, rows: Rows) -> Iterator[Claim]:
     for place, (name, target_s) in enumerate(zip(BUCKETS, stated, strict=True)):
         ours = buckets[place] if place < len(buckets) else ()
         targets = {row["target_s"] for row in ours}
-        found = Difference(*targets, None, None) if len(targets) == 1 else None
+        found = Difference(targets.pop(), None, None) if len(targets) == 1 else None
         yield Claim(f"{title}: {name}", "s", exactly(target_s), found)
 
 
