@@ -51,7 +51,7 @@ def a_case(block: str) -> Any:
     return pytest.param(block, id=block.partition("\n")[0][2:40], marks=marks)
 
 
-@pytest.mark.parametrize("block", map(a_case, blocks("traces.md")))
+@pytest.mark.parametrize("block", [a_case(block) for block in blocks("traces.md")])
 def test_a_block_of_the_page_on_traces(
     block: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

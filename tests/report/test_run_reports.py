@@ -334,7 +334,7 @@ def test_every_report_as_text_csv_json_and_parquet(
 def test_unknown_reports_and_runs_are_named(tmp_path: Path) -> None:
     """What was asked, and what there is."""
     a_run(tmp_path, a_ulid(1))
-    with pytest.raises(ConfigError, match="report sumary: no such report; there are: cache_ops, forecasts, "):
+    with pytest.raises(ConfigError, match="report sumary: no such report; there are: aiperf, cache_ops, "):
         commands.report(tmp_path, "sumary")
     with pytest.raises(ConfigError, match="run NONE: no such finished run"):
         commands.report(tmp_path, "summary", "NONE")

@@ -13,6 +13,7 @@ import pytest
 from tests.support.recorded import a_header, a_history, a_run, a_run_under_way, a_ulid
 from vertumnus.domain.errors import ConfigError
 from vertumnus.records.columns import TABLES, TABLES_VERSION
+from vertumnus.report.aliases import ALIASES
 from vertumnus.report.store import query, query_parquet, rebuild_catalog
 
 
@@ -74,7 +75,7 @@ def test_bad_sql_is_one_line_and_names_the_tables(tmp_path: Path, sql: str, said
     with pytest.raises(ConfigError, match=said) as caught:
         query(tmp_path, sql)
     assert [line.count("\n") for line in caught.value.problems] == [0, 0]
-    assert caught.value.problems[1] == f"tables: {', '.join(TABLES)}"
+    assert caught.value.problems[1] == f"tables: {', '.join((*TABLES, *ALIASES))}"
 
 
 @pytest.mark.parametrize(
@@ -129,7 +130,7 @@ def test_the_catalog_file_works_from_anywhere(tmp_path: Path, monkeypatch: pytes
         views = connection.execute(
             "SELECT view_name FROM duckdb_views() WHERE NOT internal ORDER BY 1"
         ).fetchall()
-        assert [name for (name,) in views] == sorted(TABLES)
+        assert [name for (name,) in views] == sorted((*TABLES, *ALIASES))
         assert connection.execute("SELECT count(*) FROM duckdb_tables()").fetchall() == [(0,)]
     assert sorted(path.name for path in catalog.parent.iterdir()) == [a_ulid(1), a_ulid(2), "catalog.duckdb"]
 
