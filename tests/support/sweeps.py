@@ -21,13 +21,13 @@ BESIDES_S = 1.5
 """Queue and hand-off of every request: its TTFT is this and its prefill [s]."""
 
 
-def a_config(policy: str, seed: int, /, **changes: Any) -> dict[str, Any]:
-    """Return the plain config of a run of two phases of 20 s each."""
-    phases = [{"duration_s": 2.0 * SPACING_S, "rate": 0.1}] * 2
+def a_config(policy: str, seed: int, /, phases: int = 2, **changes: Any) -> dict[str, Any]:
+    """Return the plain config of a run of *phases* of 20 s each."""
+    each = {"duration_s": 2.0 * SPACING_S, "rate": 0.1}
     return {
         "seed": seed,
         "policy": {"name": policy},
-        "workload": {"name": "phases", "phases": phases, "start_s": 0.0},
+        "workload": {"name": "phases", "phases": [each] * phases, "start_s": 0.0},
         "arrival": {"process": "trace", "rate": None, "load": None, "time_scale": None},
         **changes,
     }
@@ -83,16 +83,19 @@ SMALL = Composition(tuple(CpGroup(4 * n, 4) for n in range(10)))
 
 
 def leave_runs(
-    runs_dir: Path, adaptive_s: float = 2.0, kinds: tuple[str, ...] = ("brisk", "off")
+    runs_dir: Path, adaptive_s: float = 2.0, kinds: tuple[str, ...] = ("brisk", "off"), phases: int = 2
 ) -> list[str]:
-    """Leave two seeds of an adaptive controller and of two fixed compositions, and return their ids."""
+    """Leave two seeds of an adaptive controller and of two fixed compositions, and return their ids.
+
+    Their requests come in the first two of the *phases*.
+    """
     cells = [("brisk", PAPERS, adaptive_s), ("off", PAPERS, 3.0), ("off", SMALL, 4.0)]
     ids = []
     for name, composition, seconds in cells:
         if name not in kinds:
             continue
         for seed in (0, 1):
-            config = a_config("paper", seed, controller={"name": name, "window_s": 5.0})
+            config = a_config("paper", seed, phases, controller={"name": name, "window_s": 5.0})
             words = (f"controller={name}", f"cluster.composition={composition}", f"seed={seed}")
             # the second seed is slower for everybody
             factor = 1.0 + seed

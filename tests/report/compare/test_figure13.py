@@ -30,6 +30,17 @@ def test_the_whole_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
     assert moves["first_s"] == [[pytest.approx(5.0), pytest.approx(5.0)]]
 
 
+def test_phases_that_the_runs_did_not_reach_are_left_out(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Runs cut short after two of three phases: the table is that of two."""
+    runs = leave_runs(tmp_path, phases=3)
+    assert main(["compare", *runs, "--figure", "13", "--json", "--runs-dir", str(tmp_path)]) == OK
+    found = json.loads(capsys.readouterr().out)
+    for of_group in (*found["mean_ttft_s"].values(), *found["against_best_fixed"].values()):
+        assert list(of_group) == ["phase 1", "phase 2", "whole run"]
+
+
 def test_the_text(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Simulated is said first, the paper's numbers are told as executed, delays in windows."""
     runs = leave_runs(tmp_path)

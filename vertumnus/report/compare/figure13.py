@@ -63,26 +63,24 @@ class Figure13(NamedTuple):
 def figure13(runs_dir: Path, members: Members) -> Figure13:
     """Return the figure's table of *members*: runs with ``controller=off`` are the fixed compositions.
 
-    Raises ConfigError when there are no fixed or no adaptive runs, or no phases.
+    Phases without a measured request, of runs that were cut short, are left out. Raises ConfigError when
+    there are no fixed or no adaptive runs, or no phases.
     """
     runs, groups = _grouped(members)
     stretches = {run.run_id: phases(run.run_id, run.config) for run in runs}
-    names = list(dict.fromkeys(each.name for of_run in stretches.values() for each in of_run))
+    named = dict.fromkeys(each.name for of_run in stretches.values() for each in of_run)
     values = phase_values(runs_dir, {run: [*of, WHOLE] for run, of in stretches.items()}, [TTFT])
     table = _Table(runs, groups, values)
+    names = [name for name in (*named, WHOLE.name) if table.is_measured(name)]
     adaptive = [group for group in table.order if group not in table.fixed]
     moves = find_moves(runs_dir, stretches)
     return Figure13(
         runs[0].execution,
-        [*names, WHOLE.name],
+        names,
         adaptive,
         table.fixed,
-        {(group, name): table.mean(group, name) for group in table.order for name in (*names, WHOLE.name)},
-        {
-            (group, name): table.against_best(group, name)
-            for group in adaptive
-            for name in (*names, WHOLE.name)
-        },
+        {(group, name): table.mean(group, name) for group in table.order for name in names},
+        {(group, name): table.against_best(group, name) for group in adaptive for name in names},
         [each for group in adaptive for each in table.beside(group)],
         group_movements(runs, groups, moves, stretches),
         members.left_out,
@@ -127,6 +125,10 @@ class _Table:
     def mean(self, group: str, stretch: str) -> float | None:
         values = pairable(self._samples(stretch), group).values()
         return sum(values) / len(values) if values else None
+
+    def is_measured(self, stretch: str) -> bool:
+        """Return whether a fixed composition has a value in *stretch*."""
+        return any(self.mean(group, stretch) is not None for group in self.fixed)
 
     def effect(self, group: str, other: str, stretch: str) -> Effect | None:
         samples = self._samples(stretch)
