@@ -181,3 +181,23 @@ def test_a_drain_waits_for_the_copies_at_both_ends() -> None:
         assert kinds(facts) == ["TransferFinished", "WorkerDrained"]
     (failed,) = rig.order(Transfer(8, KEYS, 4, (), LEFT, "pull", 1))
     assert isinstance(failed, TransferFailed) and failed.reason == "worker 2x1 is draining"
+
+
+def test_a_copy_that_outlives_the_last_request_is_none_of_its_balance() -> None:
+    """Nothing is open, pinned or in use by requests while the copy goes on, nor after it."""
+    rig = a_rig()
+    rig.order(a_pull(for_request=None))
+    for _ in range(2):
+        books = rig.fleet.books()
+        assert (books.open_requests, books.pinned_blocks) == (0, 0)
+        assert books.blocks_in_use == books.blocks_held
+        rig.conclude(CopyDone(rig.now, copy_of(rig).job_id, 64, 9))
+    assert rig.fleet.books().blocks_held == 8
+
+
+def test_a_block_that_a_request_and_a_copy_use_is_the_requests() -> None:
+    """PAIR's step reads all four blocks while they are copied."""
+    rig = a_rig()
+    rig.order(a_pull())
+    rig.place(a_request(5, input_tokens=70, block_keys=KEYS), PAIR)
+    assert rig.fleet.books().pinned_blocks == 4

@@ -12,22 +12,32 @@ from vertumnus.workers.worker import Occupancy, Worker
 
 
 class FleetBooks(NamedTuple):
-    """The fleet's closing balance; all zero, and nothing open, when every request has ended."""
+    """The fleet's closing balance; all zero, and nothing open, when every request has ended.
+
+    Copies between workers may outlive the last request; what they pin and reserve is no balance of requests.
+    """
 
     open_requests: int
     pinned_blocks: int
+    """By requests, be it together with a copy."""
     blocks_in_use: int
+    """Slots that are not free, without those that copies have reserved."""
     blocks_held: int
     decode_slots: int
 
 
-def balance(state: FleetState, decode_slots: int) -> FleetBooks:
-    """Return the balance over all workers, with *decode_slots* in use."""
+def balance(state: FleetState, copies: Collection[Copy], decode_slots: int) -> FleetBooks:
+    """Return the balance over all workers, with *copies* under way and *decode_slots* in use."""
     caches = [worker.cache for worker in state.workers.values()]
+    arriving = sum(len(copy.slots) for copy in copies)
+    by_copies_only = sum(
+        len(_copied_keys(worker, copies) - _used_keys(_here(state, worker)))
+        for worker in state.workers.values()
+    )
     return FleetBooks(
         open_requests=len(state.requests),
-        pinned_blocks=sum(cache.pinned for cache in caches),
-        blocks_in_use=sum(cache.used for cache in caches),
+        pinned_blocks=sum(cache.pinned for cache in caches) - by_copies_only,
+        blocks_in_use=sum(cache.used for cache in caches) - arriving,
         blocks_held=sum(cache.resident for cache in caches),
         decode_slots=decode_slots,
     )
@@ -44,7 +54,7 @@ def check_workers(state: FleetState, copies: Collection[Copy]) -> None:
         raise InvariantError("workers in service and ranks out of service are not the G ranks")
     for worker in state.workers.values():
         worker.check()
-        here = [o for o in state.occupied.values() if o.worker == worker.group and o.holds_blocks]
+        here = _here(state, worker)
         _check_slots(worker, here, copies)
         _check_handoffs(worker, here)
         _check_pins(worker, here, copies)
@@ -66,10 +76,20 @@ def _check_handoffs(worker: Worker, here: list[Occupancy]) -> None:
 
 
 def _check_pins(worker: Worker, here: list[Occupancy], copies: Collection[Copy]) -> None:
-    pinned: set[BlockKey] = {key for occupancy in here for key in occupancy.path}
-    for copy in copies:
-        pinned.update(key for owner, keys in copy.pinned if owner is worker for key in keys)
+    pinned = _used_keys(here) | _copied_keys(worker, copies)
     if len(pinned) != worker.cache.pinned:
         raise InvariantError(
             f"worker {worker.group}: {worker.cache.pinned} blocks pinned, {len(pinned)} in use"
         )
+
+
+def _here(state: FleetState, worker: Worker) -> list[Occupancy]:
+    return [o for o in state.occupied.values() if o.worker == worker.group and o.holds_blocks]
+
+
+def _used_keys(here: list[Occupancy]) -> set[BlockKey]:
+    return {key for occupancy in here for key in occupancy.path}
+
+
+def _copied_keys(worker: Worker, copies: Collection[Copy]) -> set[BlockKey]:
+    return {key for copy in copies for owner, keys in copy.pinned if owner is worker for key in keys}

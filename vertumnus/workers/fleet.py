@@ -154,7 +154,7 @@ class Fleet:
 
     def books(self) -> FleetBooks:
         """Return the balance of blocks, pins and decode slots over all workers."""
-        return balance(self._state, self._handoffs.decode_slots)
+        return balance(self._state, self._transfers.under_way, self._handoffs.decode_slots)
 
     def check(self) -> None:
         """Raise InvariantError unless every book balances: GPUs, blocks, pins, hand-offs, decode slots."""
