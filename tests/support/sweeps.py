@@ -39,10 +39,11 @@ def a_timed_run(
     """Leave a VALID run of REQUESTS requests, each prefilled in *prefill_s*, and return its id.
 
     *how*: backend, shift_s of all arrivals, the composition, whether the pool moves 5 s into the second
-    phase, and fields of the RunStart.
+    phase, what is told *also*, and fields of the RunStart.
     """
     backend, shift_s = how.pop("backend", "sim"), how.pop("shift_s", 0)
     composition, with_move = how.pop("composition", None), how.pop("with_move", False)
+    also = how.pop("also", [])
     arrivals = [(shift_s + SPACING_S * each) * SECOND for each in range(REQUESTS)]
     requests = [a_request(each, at) for each, at in enumerate(arrivals)]
     lives = [a_life(each, prefill_ns=round(prefill_s * SECOND), decode_ns=SECOND) for each in requests]
@@ -57,7 +58,7 @@ def a_timed_run(
     if composition is not None:
         header = replace(header, composition=composition)
     moves = [a_merge(round((2 * SPACING_S + 5) * SECOND))] if with_move else []
-    a_run(runs_dir, a_ulid(number), told_in_order([*lives, *moves]), header, **started)
+    a_run(runs_dir, a_ulid(number), told_in_order([*lives, *moves, *also]), header, **started)
     return a_ulid(number)
 
 

@@ -63,9 +63,8 @@ def comparison_json(comparison: Comparison) -> dict[str, Any]:
     }
 
 
-def difference_text(standing: Standing, metric: Metric) -> str:
-    """Return the difference from the baseline with its interval: "-12.3 % (-15.1, -9.4)"."""
-    effect = standing.effect
+def effect_text(effect: Effect | None, metric: Metric) -> str:
+    """Return the difference that *effect* tells, with its interval: "-12.3 % (-15.1, -9.4)"; "" for None."""
     if effect is None:
         return ""
     if effect.ratio is not None:
@@ -106,7 +105,7 @@ def _grid(table: Table, metrics: Any) -> Any:
         row = [standing.group, str(standing.runs), _pairs(standing, table)]
         for metric in metrics:
             found = table.standings[metric.name][place]
-            row += [value_text(found.value, metric), difference_text(found, metric), _mark(found, table)]
+            row += [value_text(found.value, metric), effect_text(found.effect, metric), _mark(found, table)]
         rows.append(row)
     return grid("", headings, rows)
 
