@@ -72,6 +72,17 @@ BAD = [
     ((*SIM, "workload.token_scale=0.3"), "workload.token_scale: must be one over a whole number"),
     ((*SIM, "policy=static"), "policy.length_threshold: required, but not set; must be a whole number"),
     ((*SIM, "policy=homo"), "policy homo needs all workers at one degree"),
+    (
+        (*SIM, "cache=paper", "cache.manager.theta_reclaim=12"),
+        "cache.manager.theta_reclaim: must be below theta_intra (12.0), got 12.0",
+    ),
+    ((*SIM, "cache.decay=1"), "cache.decay: must be in (0, 1), got 1.0"),
+    ((*SIM, "cache.decay=0"), "cache.decay: must be in (0, 1), got 0.0"),
+    (
+        (*SIM, "cache.manager.replication_bytes_per_s=-1"),
+        "cache.manager.replication_bytes_per_s: must be at least 0, or null, got -1.0",
+    ),
+    ((*SIM, "cache.report_delay_s=-1"), "cache.report_delay_s: must be in [0, 1000000], got -1.0"),
     ((*SIM, "profile=none"), "profile: found null, backend sim needs one"),
     ((*SIM, "model=tiny"), "model: found tiny, backend sim computes none; use model=none"),
     ((*SIM, "policy=papr"), "policy=papr: no such policy; did you mean paper? (allowed: cache_first,"),

@@ -30,6 +30,7 @@ GIVEN = {"conversation": ["workload.path=trace.jsonl"]}
 
 ONE_BACKEND = {
     "cache_ablation": "sim",
+    "cache_ablation_live": "live",
     "deadlines": "sim",
     "prefill_times": "sim",
     "prefill_times_live": "live",
@@ -146,6 +147,7 @@ def test_every_option_is_chosen_in_some_test() -> None:
         "brisk",
         "on",
         "cache_ablation",
+        "cache_ablation_live",
         "deadlines",
         "ladder",
         "one_worker",

@@ -6,6 +6,7 @@ from random import Random
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from tests.serving.test_transitions import MovingRig, shapes, wishes
 from tests.support.builders import BLOCK_TOKENS, shared_prefix_requests
@@ -18,7 +19,7 @@ from vertumnus.domain.facts import (
     TransferFailed,
     TransferFinished,
 )
-from vertumnus.domain.orders import AdoptEpoch, NoteScan, Reclaim, Transfer
+from vertumnus.domain.orders import AdoptEpoch, NoteScan, Prefill, Reclaim, Transfer
 from vertumnus.policy.config import CacheConfig, PaperPolicy, VertumnusPolicy
 from vertumnus.policy.prefix.config import ManagerConfig
 from vertumnus.serving.replay import replay_facts, replay_inputs
@@ -33,6 +34,7 @@ def an_eager_manager(random: Random) -> CacheConfig:
         grace_scans=random.choice([0, 2]),
         rank_by=random.choice(["count", "seconds_per_byte"]),
         preferred_degree=random.choice(["observed", "counterfactual"]),
+        prefetch=random.choice([False, True]),
         operations_per_scan=random.choice([2, 50]),
         replication_bytes_per_s=random.choice([None, 2e7]),
         background_copies=random.choice([1, 8]),
@@ -44,16 +46,28 @@ def an_eager_manager(random: Random) -> CacheConfig:
 class PrefixRig(MovingRig):
     """A moving pool whose manager and router copy all the time; every event is audited."""
 
-    def __init__(self, seed: int, actions=(), policy=None, composition=None, **chaos: float) -> None:
-        self.cache = an_eager_manager(Random(seed))
+    def __init__(
+        self,
+        seed: int,
+        actions=(),
+        policy=None,
+        composition=None,
+        delay_s: float = 0.0,
+        blocks_per_rank=None,
+        prefetch: bool | None = None,
+        **chaos: float,
+    ) -> None:
+        self.cache = replace(an_eager_manager(Random(seed)), report_delay_s=delay_s)
+        if prefetch is not None:
+            self.cache = replace(self.cache, manager=replace(self.cache.manager, prefetch=prefetch))
         self.is_whole = True
         """Whether no split has stranded blocks."""
-        super().__init__(seed, actions, composition, policy or VertumnusPolicy(), **chaos)
+        super().__init__(seed, actions, composition, policy or VertumnusPolicy(), blocks_per_rank, **chaos)
 
     def record(self, source, body) -> None:
         """Hold what a step reuses against what the reports so far say of its worker."""
         self.is_whole &= type(body) is not AdoptEpoch
-        if type(body) is StepStarted:
+        if type(body) is StepStarted and not self.cache.report_delay_s:
             requests = self.fleet._state.requests
             for item in body.items:
                 keys = requests[item.request_id].block_keys[: item.cached_tokens // BLOCK_TOKENS]
@@ -117,6 +131,23 @@ def test_random_operations_with_failures_agree_after_every_event(lengths, action
     rig.check_over(len(lengths))
 
 
+@settings(max_examples=20)
+@given(shapes, wishes, st.integers(0, 10_000), st.sampled_from([0.001, 0.01, 0.1]))
+def test_old_reports_harm_nobody(lengths, actions, seed, delay_s) -> None:
+    """Orders that no longer fit are refused, ranks die: each request ends, and the index catches up."""
+    rig = PrefixRig(seed, actions, delay_s=delay_s, handoff_error=0.1, cancel=0.05)
+    random = Random(seed)
+    for _ in range(random.randrange(2)):
+        rig.engine.lose_rank(random.randrange(8), random.randrange(400_000_000))
+    rig.run(lengths)
+    rig.check_over(len(lengths))
+    rig.control.prefixes.residency.catch_up(10**18)
+    rig.audit()
+    records = list(rig.records)
+    assert replay_facts(records, rig.fresh()[1]) is None
+    assert replay_inputs(records, *rig.fresh()) is None
+
+
 def a_busy_run(seed: int, **chaos: float) -> PrefixRig:
     """Sixty requests of three prefixes on six workers, no moves."""
     rig = PrefixRig(seed, composition={2: 2, 1: 4}, **chaos)
@@ -135,6 +166,20 @@ def test_the_rig_does_what_it_is_for() -> None:
             kinds[body.__name__] += len(rig.bodies(body))
     assert min(kinds[reason] for reason in ("pull", "inter", "intra")) > 0
     assert min(kinds[name] for name in ("TransferFinished", "TransferFailed", "ReplicasDeleted")) > 0
+
+
+def test_blocks_are_copied_while_requests_queue() -> None:
+    """As published nobody pulls; with prefetch blocks come for some who queue, and nobody waits for them."""
+    pulls = Counter()
+    for seed, prefetch in [(seed, prefetch) for seed in range(5) for prefetch in (False, True)]:
+        rig = PrefixRig(seed, policy=PaperPolicy(), composition={2: 2, 1: 4}, prefetch=prefetch)
+        rig.run([(n % 3, 2 + (n * 7) % 8, 1 + n % 13) for n in range(60)])
+        rig.check_over(60)
+        copies = [order for order in rig.bodies(Transfer) if order.reason == "pull"]
+        assert {order.for_request for order in copies} <= {None}
+        assert {order.after_transfer for order in rig.bodies(Prefill)} == {None}
+        pulls[prefetch] += len(copies)
+    assert pulls[False] == 0 < pulls[True]
 
 
 def test_a_reclaim_is_answered_block_by_block() -> None:

@@ -48,13 +48,16 @@ class MovingRig:
     cache: CacheConfig | None = None
     """How prefixes are managed; the default where it is None."""
 
-    def __init__(self, seed: int, actions, composition=None, policy=None, **chaos: float) -> None:
+    def __init__(
+        self, seed: int, actions, composition=None, policy=None, blocks_per_rank=None, **chaos: float
+    ) -> None:
         random = Random(seed)
         self.policy = policy
+        any_size = random.choice([16, 24, 64])
         self.cluster = a_cluster(
             composition=composition or {4: 1, 2: 1, 1: 2},
             degrees=(1, 2, 4),
-            blocks_per_rank=random.choice([16, 24, 64]),
+            blocks_per_rank=blocks_per_rank or any_size,
             decode=DecodeConfig(ranks=2, slots_per_rank=3, tokens_per_rank=600),
             step_tokens=random.choice([0, 100]),
         )
@@ -95,6 +98,8 @@ class MovingRig:
         assert_queues_mirrored(self.fleet, self.control)
         if any(worker.state == "forming" for worker in self.fleet.workers.values()):
             return  # second copies of blocks are told when the worker is formed
+        if len(self.control.prefixes.residency):
+            return  # the index is that of a moment that has passed
         counted: dict[int, int] = {}
         for worker in self.fleet.workers.values():
             for rank in worker.cache.resident_ranks() if worker.in_service else ():

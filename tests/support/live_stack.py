@@ -14,6 +14,7 @@ from vertumnus.config import RunConfig
 from vertumnus.domain.codec import Body
 from vertumnus.domain.profile import ModelProfile
 from vertumnus.domain.request import Request
+from vertumnus.domain.units import Nanoseconds
 from vertumnus.live.config import LiveConfig
 from vertumnus.live.engine import LiveEngine
 from vertumnus.live.plan import make_plan
@@ -62,17 +63,26 @@ class LiveStack:
         plan = make_plan(config.model, config.backend, config.cluster, stream.block_tokens, config.seed)
         self.engine = LiveEngine(plan, lambda request: self.prompts[request].tokens, self._keep)
 
-    def serve(self, name: str, after_event: AfterEvent | None = None) -> Served:
+    def serve(
+        self,
+        name: str,
+        after_event: AfterEvent | None = None,
+        *,
+        uncached: bool = False,
+        lead_ns: Nanoseconds = 0,
+    ) -> Served:
         """Serve the prompts on a pool as it is at the start of a run; its log is replayed afterwards.
 
-        The workers must be those of the first composition.
+        The workers must be those of the first composition. *uncached*: no prompt says what it shares;
+        *lead_ns*: the others arrive that long after the first.
         """
         self._outputs = {}
         pool = self._pool()
         witness = SlotWitness(self.engine, {p.request.request_id: p.request for p in self.prompts})
         log = LogWriter(self._folder / f"{name}.log", a_header("live"))
         loop = Loop(witness, pool.fleet, pool.control, log.append)
-        feed = _Feed(self.engine, loop, self.prompts)
+        requests = [replace(p.request, block_keys=None) if uncached else p.request for p in self.prompts]
+        feed = _Feed(self.engine, loop, requests, lead_ns)
         schedule_script(self._config.controller, self.engine)
 
         def look() -> None:
@@ -128,13 +138,16 @@ def _prompts(config: RunConfig, block_tokens: int) -> Sequence[Prompt]:
 class _Feed:
     """Requests that arrive the later the more are open, until it is closed."""
 
-    def __init__(self, engine: LiveEngine, loop: Loop, prompts: Sequence[Prompt]) -> None:
+    def __init__(
+        self, engine: LiveEngine, loop: Loop, requests: Sequence[Request], lead_ns: Nanoseconds
+    ) -> None:
         self.is_open = True
-        self._engine, self._loop, self._prompts = engine, loop, prompts
+        self._engine, self._loop, self._requests, self._lead_ns = engine, loop, requests, lead_ns
 
     def __iter__(self) -> Iterator[Request]:
-        for prompt in self._prompts:
+        for request in self._requests:
             if not self.is_open:
                 return
             open_requests = self._loop.arrived - self._loop.ended
-            yield replace(prompt.request, arrival_ns=self._engine.now() + GAP_NS * open_requests**2)
+            lead_ns = self._lead_ns if self._loop.arrived == 1 else 0
+            yield replace(request, arrival_ns=self._engine.now() + lead_ns + GAP_NS * open_requests**2)

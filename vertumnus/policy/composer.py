@@ -15,8 +15,8 @@ from vertumnus.domain.profile import Kappa
 from vertumnus.domain.units import Nanoseconds, to_ns
 from vertumnus.policy.ledger import Ledger
 from vertumnus.policy.pool import PoolState
-from vertumnus.policy.prefix.index import PrefixIndex
-from vertumnus.policy.prefix.reconcile import Reconciler
+from vertumnus.policy.prefix.residency import Lost
+from vertumnus.policy.prefixes import Prefixes
 from vertumnus.policy.reconfig.advise import Adviser
 from vertumnus.policy.reconfig.capacity import Capacity
 from vertumnus.policy.reconfig.config import (
@@ -34,7 +34,6 @@ from vertumnus.policy.reconfig.moves import check_move
 from vertumnus.policy.reconfig.transition import Transition, Transitions
 from vertumnus.policy.reconfig.verdict import Controls, PoolView, Verdict
 from vertumnus.policy.reconfig.what_if import WhatIf
-from vertumnus.policy.statistics import PrefixStatistics
 
 WINDOW = "window"
 """Timer of the end of an observation window (sec. 6.1)."""
@@ -45,9 +44,7 @@ class Books(Struct, frozen=True):
 
     pool: PoolState
     ledger: Ledger
-    index: PrefixIndex
-    statistics: PrefixStatistics
-    reconciler: Reconciler
+    prefixes: Prefixes
 
 
 class Composer:
@@ -121,7 +118,7 @@ class Composer:
         orders = self._transitions.handle(fact)
         for order in orders:
             if isinstance(order, CloseTransition):
-                self._close(order)
+                self._close(order, fact.at)
         return orders
 
     def _comply(self, fact: OperatorActed) -> list[AnyOrder]:
@@ -156,7 +153,7 @@ class Composer:
             self.controller.note_transition()
         return orders
 
-    def _close(self, order: CloseTransition) -> None:
+    def _close(self, order: CloseTransition, now: Nanoseconds) -> None:
         books = self._books
         if self.controller is not None:
             self.controller.note_transition()
@@ -164,13 +161,13 @@ class Composer:
             for group in order.sources:
                 books.pool.workers[group].draining = None
             return
-        books.reconciler.recompose(order)
+        books.prefixes.reconciler.recompose(order)
         books.pool.replace(order.sources, order.targets, order.reason or None)
-        books.index.recompose(books.pool.groups)
+        books.prefixes.index.recompose(books.pool.groups)
         books.ledger.recompose(books.pool.groups)
         if order.outcome == "failed":
             lost = sum(group.mask for group in order.targets)
-            books.statistics.note_unheld(books.index.forget(lost))
+            books.prefixes.residency.report((Lost(lost),), now)
 
     def _refuse_held(self, kind: Direction, workers: Collection[CpGroup]) -> None:
         for worker in workers:
@@ -193,8 +190,9 @@ class Composer:
 
     def _weight(self, half: CpGroup, sources: Iterable[CpGroup]) -> float:
         (source,) = sources
-        demand, degree = self._books.statistics.demand, source.degree
-        held_elsewhere = self._books.index.keys_on(source.mask & ~half.mask)
+        prefixes, degree = self._books.prefixes, source.degree
+        demand = prefixes.statistics.demand
+        held_elsewhere = prefixes.index.keys_on(source.mask & ~half.mask)
         return sum(demand.access(key, degree) for key in held_elsewhere)
 
 

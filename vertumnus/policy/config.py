@@ -55,6 +55,8 @@ class CacheConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
     """Factor of access and missed at each scan, in (0, 1) (Algorithm 2)."""
     demand_floor: float = 0.01
     """A node that nobody holds is forgotten when its access count and its missed seconds are below this."""
+    report_delay_s: float = 0.0
+    """Age at which a worker's report of what it holds counts for placements and manager; 0 is at once [s]."""
     manager: ManagerConfig = OFF
     """What is replicated and reclaimed at a scan."""
 
@@ -65,3 +67,5 @@ class CacheConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
             raise ValueError(f"decay must be in (0, 1), got {self.decay}")
         if not 0.0 < self.demand_floor < float("inf"):
             raise ValueError(f"demand_floor must be above 0, got {self.demand_floor}")
+        if not 0.0 <= self.report_delay_s <= 1e6:
+            raise ValueError(f"report_delay_s must be in [0, 1000000], got {self.report_delay_s}")

@@ -47,6 +47,7 @@ from vertumnus.policy.placement import Decision, Observer, Offer
 from vertumnus.policy.placer import Placer
 from vertumnus.policy.pool import PoolState
 from vertumnus.policy.prefix.index import Match
+from vertumnus.policy.prefix.residency import Lost
 from vertumnus.policy.prefixes import Prefixes
 from vertumnus.policy.recent import RecentArrivals
 from vertumnus.policy.reconfig.config import ControllerConfig, ManualController
@@ -106,7 +107,7 @@ class ControlPlane:
             block_bytes=block_bytes,
         )
         self.index, self.statistics = self.prefixes.index, self.prefixes.statistics
-        books = Books(self.pool, self.ledger, self.index, self.statistics, self.prefixes.reconciler)
+        books = Books(self.pool, self.ledger, self.prefixes)
         self._composer = compose(
             books, lattice, prefill_time, controller or ManualController(), kappa or {}, token_scale
         )
@@ -154,6 +155,7 @@ class ControlPlane:
 
     def handle(self, fact: AnyFact) -> list[AnyOrder]:
         """Take one fact and return what shall happen because of it, in order."""
+        self.prefixes.residency.catch_up(fact.at)
         handler = self._handlers.get(type(fact))
         return handler(fact) if handler is not None else []
 
@@ -274,7 +276,10 @@ class ControlPlane:
             offer.cached_tokens,
             None if fetch is None else fetch.transfer_id,
         )
-        return [prefill] if fetch is None or fetch.order is None else [fetch.order, prefill]
+        if fetch is not None:
+            return [prefill] if fetch.order is None else [fetch.order, prefill]
+        copy = self.prefixes.prefetch(request, offer, match, now)
+        return [prefill] if copy is None else [copy, prefill]
 
     def _without_worker(self, placed: Placed, decision: Decision) -> list[AnyOrder]:
         request_id = placed.request.request_id
@@ -316,18 +321,14 @@ class ControlPlane:
         self._correction.begin(fact.step_id, degree, sizes)
         self._running[fact.step_id] = tuple(item.request_id for item in fact.items)
         self.ledger.start(fact.worker, sum(shares), fact.at)
-        self.prefixes.made_room(fact.worker, fact.evicted)
+        self.prefixes.made_room(fact)
         return []
 
     def _step_finished(self, fact: StepFinished) -> list[AnyOrder]:
         self.ledger.stop(fact.worker)
-        group = fact.worker
         for request_id, first_block, owners in fact.installed:
             path = self._open[request_id].request.block_keys or ()
-            if owners is None:
-                regular = range(first_block, len(path))
-                owners = tuple(group.first_rank + block % group.degree for block in regular)
-            self.index.install(path, first_block, owners)
+            self.prefixes.computed(fact.worker, path, first_block, owners, fact.at)
         for request_id in self._running.pop(fact.step_id):
             self.ledger.release(request_id)
             self._admission.prefilled(request_id, fact.at)
@@ -340,22 +341,22 @@ class ControlPlane:
         self._correction.drop(fact.step_id)
         if not fact.ends_worker:
             return []
-        self._take_out(self.pool.workers[fact.worker], f"a step failed: {fact.reason}")
+        self._take_out(self.pool.workers[fact.worker], f"a step failed: {fact.reason}", fact.at)
         return self._change_composition(fact)
 
     # ---- losses, transitions, timers ------------------------------------------------------------
 
     def _rank_lost(self, fact: RankLost) -> list[AnyOrder]:
-        self._take_out(self.pool.of_rank(fact.rank), f"rank {fact.rank} is lost: {fact.reason}")
+        self._take_out(self.pool.of_rank(fact.rank), f"rank {fact.rank} is lost: {fact.reason}", fact.at)
         return self._change_composition(fact)
 
-    def _take_out(self, worker: WorkerState, reason: str) -> None:
+    def _take_out(self, worker: WorkerState, reason: str, now: Nanoseconds) -> None:
         if worker.out_of_service is None:
             worker.out_of_service = reason
-            self.prefixes.lost(worker.group.mask)
+            self.prefixes.residency.report((Lost(worker.group.mask),), now)
 
     def _worker_formed(self, fact: WorkerFormed) -> list[AnyOrder]:
-        self.prefixes.evicted(fact.evicted)
+        self.prefixes.residency.report(fact.evicted, fact.at)
         return self._change_composition(fact)
 
     def _change_composition(self, fact: AnyFact) -> list[AnyOrder]:

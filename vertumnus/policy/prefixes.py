@@ -4,23 +4,23 @@ Index and statistics follow the workers' reports; reconciliation, pulls and the 
 one book of transfers. Copies count when they are confirmed, and are gone when that is told.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from vertumnus.domain.cluster import CpGroup
 from vertumnus.domain.facts import (
     AnyFact,
-    Evicted,
     ReplicasDeleted,
+    StepStarted,
     TransferFailed,
     TransferFinished,
     TransferStarted,
 )
 from vertumnus.domain.link import LinkConfig
-from vertumnus.domain.orders import AnyOrder
+from vertumnus.domain.orders import AnyOrder, Transfer
 from vertumnus.domain.prefill_time import PrefillTimeModel
 from vertumnus.domain.request import Request
-from vertumnus.domain.units import Blocks, Nanoseconds, Tokens
+from vertumnus.domain.units import BlockKey, Blocks, Nanoseconds, Rank, Tokens, to_ns
 from vertumnus.policy.config import CacheConfig
 from vertumnus.policy.ledger import Ledger
 from vertumnus.policy.links import Links
@@ -32,6 +32,7 @@ from vertumnus.policy.prefix.index import Match, PrefixIndex
 from vertumnus.policy.prefix.manager import PrefixManager
 from vertumnus.policy.prefix.pull import Puller
 from vertumnus.policy.prefix.reconcile import Reconciler
+from vertumnus.policy.prefix.residency import Held, Residency
 from vertumnus.policy.prefix.transfers import Fetch, TransferBook
 from vertumnus.policy.statistics import PrefixStatistics
 
@@ -54,8 +55,10 @@ class Prefixes:
         self.index = PrefixIndex(pool.groups)
         self.statistics = PrefixStatistics(config, self.index, prefill_time, block_tokens)
         self.transfers = TransferBook(pool, Links(link, block_bytes))
+        self.residency = Residency(self.index, self.statistics, to_ns(config.report_delay_s))
         self.reconciler = Reconciler(self.index, self.transfers, prefill_time, block_tokens)
         self.puller = Puller(pool, self.index, self.transfers, prefill_time, block_tokens)
+        self._prefetches = config.manager.prefetch
         self._is_counterfactual = config.manager.preferred_degree == "counterfactual"
         self._manager = PrefixManager(
             config.manager,
@@ -68,6 +71,7 @@ class Prefixes:
             scan_interval_s=config.scan_interval_s,
             block_tokens=block_tokens,
             block_bytes=block_bytes,
+            report_delay_ns=to_ns(config.report_delay_s),
         )
         self.by_hand = PrefixHand(pool, self.index, self.transfers, self._manager.reclaimer)
         self.handlers: Mapping[type[AnyFact], Callable[[Any], list[AnyOrder]]] = {
@@ -89,6 +93,12 @@ class Prefixes:
         held = match.held[self._pool.workers[offer.worker].place]
         return self.reconciler.fetch(request, offer.worker, held, match.known, now)
 
+    def prefetch(self, request: Request, offer: Offer, match: Match, now: Nanoseconds) -> Transfer | None:
+        """Return the copy that *request*, placed by *offer* without one, may find done when it starts."""
+        if not self._prefetches:
+            return None
+        return self.puller.prefetch(request, offer.worker, match.held, offer.queue_ns, offer.service_ns, now)
+
     def held_for_preference(self, match: Match) -> Sequence[Blocks]:
         """Return the leading blocks at each worker by which a preferred degree is judged (Algorithm 1).
 
@@ -98,19 +108,25 @@ class Prefixes:
         held = match.held
         return [max(held)] * len(held) if self._is_counterfactual else held
 
-    def made_room(self, worker: CpGroup, evicted: Iterable[Evicted]) -> None:
-        """Note what left *worker* to make room for a step."""
-        self.evicted(evicted)
-        self._manager.note_evicted(worker, evicted)
+    def made_room(self, fact: StepStarted) -> None:
+        """Note what left a worker to make room for a step."""
+        self.residency.report(fact.evicted, fact.at)
+        self._manager.note_evicted(fact.worker, fact.evicted)
 
-    def evicted(self, evicted: Iterable[Evicted]) -> None:
-        """Note copies that are gone."""
-        for rank, keys in evicted:
-            self.statistics.note_unheld(self.index.evict(rank, keys))
-
-    def lost(self, ranks: int) -> None:
-        """Note that what *ranks* (a bitmask) hold is lost."""
-        self.statistics.note_unheld(self.index.forget(ranks))
+    def computed(
+        self,
+        worker: CpGroup,
+        path: tuple[BlockKey, ...],
+        first_block: Blocks,
+        owners: tuple[Rank, ...] | None,
+        now: Nanoseconds,
+    ) -> None:
+        """Note that *worker* has computed ``path[first_block:]``; None: block i is at rank i mod C."""
+        if owners is None:
+            owners = tuple(
+                worker.first_rank + block % worker.degree for block in range(first_block, len(path))
+            )
+        self.residency.report((Held(path, first_block, owners),), now)
 
     def scan(self, now: Nanoseconds) -> list[AnyOrder]:
         """Return what follows from the counters as they are, and let them decay (Algorithm 2)."""
@@ -122,13 +138,13 @@ class Prefixes:
         return [note, *orders]
 
     def _transfer_started(self, fact: TransferStarted) -> list[AnyOrder]:
-        self.evicted(fact.evicted)
+        self.residency.report(fact.evicted, fact.at)
         return []
 
     def _transfer_finished(self, fact: TransferFinished) -> list[AnyOrder]:
         end: Blocks = fact.first_block + len(fact.owners)
         path = self.transfers.order_of(fact.transfer_id).path[:end]
-        self.index.install(path, fact.first_block, fact.owners)
+        self.residency.report((Held(path, fact.first_block, fact.owners),), fact.at)
         return self._ended(fact, is_copied=True)
 
     def _transfer_failed(self, fact: TransferFailed) -> list[AnyOrder]:
@@ -139,5 +155,5 @@ class Prefixes:
         return [*self._manager.transfer_ended(order, fact.at, is_copied=is_copied)]
 
     def _replicas_deleted(self, fact: ReplicasDeleted) -> list[AnyOrder]:
-        self.evicted(fact.evicted)
+        self.residency.report(fact.evicted, fact.at)
         return []

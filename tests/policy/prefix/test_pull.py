@@ -5,6 +5,7 @@ import pytest
 from tests.support.builders import BLOCK_TOKENS, a_cluster, a_prefill_time, a_request
 from vertumnus.domain.cluster import CpGroup
 from vertumnus.domain.link import LinkConfig
+from vertumnus.domain.orders import Transfer
 from vertumnus.policy.links import Links
 from vertumnus.policy.pool import PoolState
 from vertumnus.policy.prefix.index import PrefixIndex
@@ -45,6 +46,13 @@ class Rig:
         return pulls.price(
             state, held[state.place], wait_ns, PREDICT(worker.degree, input_tokens - cached, cached)
         )
+
+    def prefetch(self, worker: CpGroup, wait_ns: int, now: int = 0) -> Transfer | None:
+        """Place REQUEST at *worker* behind a queue of *wait_ns*."""
+        held = self.index.match(KEYS).held
+        cached = held[self.pool.workers[worker].place] * BLOCK_TOKENS
+        service_ns = PREDICT(worker.degree, 136 - cached, cached)
+        return self.puller.prefetch(REQUEST, worker, held, wait_ns, service_ns, now)
 
 
 def test_a_pull_that_pays_says_when_its_blocks_are_there() -> None:
@@ -140,6 +148,32 @@ def test_a_joined_transfer_brings_no_more_than_it_carries() -> None:
     rig.book.begin(KEYS[:4], 0, (0, 1, 0, 1), LEFT, "inter", None, 0)
     pull = rig.price(LEFT, wait_ns=2 * MS)
     assert pull is not None and (pull.blocks, pull.cached_tokens, pull.ready_ns) == (4, 64, 7 * MS)
+
+
+def test_a_queue_that_is_long_enough_has_the_missing_blocks_copied_meanwhile() -> None:
+    """Three of eight blocks are missing: 6 ms fit into a wait of 6 ms; nobody waits for the copy."""
+    rig = Rig()
+    rig.hold(LEFT, 5)
+    copy = rig.prefetch(LEFT, wait_ns=6 * MS)
+    assert copy is not None
+    assert (copy.first_block, len(copy.path), copy.reason, copy.for_request) == (5, 8, "pull", None)
+    assert rig.links.in_free(LEFT) == 6 * MS
+
+
+@pytest.mark.parametrize(("worker", "wait_ns"), [(LEFT, 0), (LEFT, 11 * MS - 1), (PAIR, 50 * MS)])
+def test_what_would_be_late_or_is_there_is_not_copied(worker: CpGroup, wait_ns: int) -> None:
+    """An idle worker starts at once, 8 blocks take 11 ms, and PAIR lacks nothing."""
+    rig = Rig()
+    assert rig.prefetch(worker, wait_ns) is None
+    assert len(rig.book) == 0
+
+
+def test_what_is_on_its_way_is_not_copied_again() -> None:
+    """A second request behind the first finds the same copy done."""
+    rig = Rig()
+    assert rig.prefetch(LEFT, 20 * MS) is not None
+    assert rig.prefetch(LEFT, 40 * MS, now=MS) is None
+    assert len(rig.book) == 1
 
 
 @pytest.mark.parametrize("wait_ms", [0, 5, 11, 30])

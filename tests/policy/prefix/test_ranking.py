@@ -19,7 +19,7 @@ def chosen(
     """What a scan of *trie* would replicate."""
     inter = inter_candidates(trie.index, trie.demand.busy(), (1, 2))
     intra = intra_candidates(trie.index, trie.demand.busy(), (1, 2), trie.config.theta_intra)
-    ranking = Ranking(trie.index, destinations(trie), operations, budget)
+    ranking = Ranking(trie.index, destinations(trie), operations, budget, trie.config.theta_intra)
     if rank_by == "count":
         return ranking.by_count(inter, intra)
     return ranking.by_seconds([*inter, *intra], a_prefill_time(), BLOCK_TOKENS)
@@ -46,7 +46,7 @@ def test_who_has_the_prefix_or_cannot_hold_it_is_no_destination() -> None:
     assert destinations(trie).best(BRANCH[:3], 1) == Destination(LEFT, 3)
     promised = destinations(trie)
     assert promised.best(BRANCH, 2) == Destination(PAIR, 4)
-    promised.add(BRANCH, PAIR)
+    promised.add(BRANCH, Destination(PAIR, 4))
     assert promised.best(BRANCH, 2) is None
 
 

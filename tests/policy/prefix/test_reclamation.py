@@ -8,7 +8,9 @@ from vertumnus.policy.prefix.scan import reclaim_candidates
 
 def reclaims(trie: Trie, operations: int = 8, pressure: dict | None = None) -> list[Reclaim]:
     """What is deleted once every block is old enough."""
-    candidates = reclaim_candidates(trie.index, trie.demand, trie.index.replicated(), 0.5, 0, 99)
+    candidates = reclaim_candidates(
+        trie.index, trie.demand, list(trie.index.replicated().items()), 0.5, 0, 99
+    )
     workers = list(trie.pool.workers.values())
     return Reclaimer(trie.index, operations).orders(candidates, workers, pressure or {}, 77)
 
@@ -58,7 +60,9 @@ def test_a_draining_worker_is_left_alone() -> None:
     trie.hold(LEFT)
     trie.hold(RIGHT)
     trie.pool.workers[RIGHT].draining = "for a merge"
-    candidates = reclaim_candidates(trie.index, trie.demand, trie.index.replicated(), 0.5, 0, 99)
+    candidates = reclaim_candidates(
+        trie.index, trie.demand, list(trie.index.replicated().items()), 0.5, 0, 99
+    )
     serving = [state for state in trie.pool.workers.values() if state.is_serving]
     (order,) = Reclaimer(trie.index, 8).orders(candidates, serving, {RIGHT: 9}, 0)
     assert order.worker == LEFT

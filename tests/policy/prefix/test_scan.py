@@ -13,7 +13,7 @@ WORKERS = (WIDE, PAIR, LEFT, RIGHT)
 
 def reclaimable(trie: Trie, theta_reclaim: float, grace_scans: int) -> list[Candidate]:
     """Every candidate for reclamation."""
-    replicated = trie.index.replicated()
+    replicated = list(trie.index.replicated().items())
     return reclaim_candidates(trie.index, trie.demand, replicated, theta_reclaim, grace_scans, 1_000)
 
 

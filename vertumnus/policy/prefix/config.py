@@ -20,6 +20,9 @@ class ManagerConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     preferred_degree: Literal["observed", "counterfactual"] = "observed"
     """Whose missed demand counts: the degree preferred with the copies as they are, as published, or as
     if the best copy were everywhere."""
+    prefetch: bool = False
+    """Whether the blocks that a request will lack where it is placed are copied there while it queues, if
+    they come in time; it never waits for them. Not published."""
     theta_inter_s: float = 0.3
     """missed[z, C] above which z is to be copied to degree C [s]."""
     theta_intra: float = 12.0

@@ -25,9 +25,13 @@ class Destinations:
     ) -> None:
         """Choose among *workers*, which serve; *loads* are their queues, by place."""
         self._index = index
-        self._workers = workers
         self._loads = loads
+        self._at_degree: dict[int, list[WorkerState]] = {}
+        for state in workers:
+            self._at_degree.setdefault(state.group.degree, []).append(state)
         self._coming: dict[CpGroup, set[BlockKey]] = {}
+        self._replicas: dict[tuple[BlockKey, int], int] = {}
+        """New replicas by block and degree."""
 
     def best(self, path: Sequence[BlockKey], degree: int) -> Destination | None:
         """Return the destination for *path* at *degree*.
@@ -37,8 +41,8 @@ class Destinations:
         """
         held = self._index.match(path).held
         found: list[tuple[Blocks, Nanoseconds, CpGroup]] = []
-        for state in self._workers:
-            if state.group.degree == degree and state.capacity_blocks >= len(path):
+        for state in self._at_degree[degree]:
+            if state.capacity_blocks >= len(path):
                 missing = len(path) - self._will_hold(state.group, path, held[state.place])
                 if missing:
                     found.append((missing, self._loads[state.place], state.group))
@@ -47,9 +51,21 @@ class Destinations:
         missing, _, worker = min(found)
         return Destination(worker, missing)
 
-    def add(self, path: Sequence[BlockKey], worker: CpGroup) -> None:
-        """Count on *worker* having *path*."""
-        self._coming.setdefault(worker, set()).update(path)
+    def add(self, path: Sequence[BlockKey], destination: Destination) -> None:
+        """Count on *destination* having *path*."""
+        worker, missing = destination
+        coming, replicas = self._coming.setdefault(worker, set()), self._replicas
+        for key in path[-missing:]:
+            coming.add(key)
+            replicas[key, worker.degree] = replicas.get((key, worker.degree), 0) + 1
+
+    def workers(self, degree: int) -> int:
+        """Return how many workers of *degree* there are."""
+        return len(self._at_degree[degree])
+
+    def new_replicas(self, key: BlockKey, degree: int) -> int:
+        """Return how many more workers of *degree* will have the block."""
+        return self._replicas.get((key, degree), 0)
 
     def _will_hold(self, worker: CpGroup, path: Sequence[BlockKey], held: Blocks) -> Blocks:
         coming = self._coming.get(worker)

@@ -44,6 +44,10 @@ class PrefixIndex:
 
     def __init__(self, workers: Sequence[CpGroup]) -> None:
         self._nodes: dict[BlockKey, Node] = {}
+        self._owned: dict[int, int] = {}
+        """Nodes by their owners, which are some: kept up with every change, so that a scan need not count."""
+        self._replicated: dict[BlockKey, Node] = {}
+        """The nodes that two or more ranks own."""
         self.scan = 0
         """Scans so far, as `Node.made` counts them."""
         self.recompose(workers)
@@ -133,7 +137,7 @@ class PrefixIndex:
             node = nodes.get(key)
             if node is None:
                 node = self._add(key, parent, depth)
-            node.owners |= 1 << owner
+            self._own(key, node, node.owners | 1 << owner)
             node.made = scan
             parent = key
 
@@ -142,7 +146,7 @@ class PrefixIndex:
         orphaned = []
         for key in keys:
             node = self._nodes[key]
-            node.owners &= ~(1 << rank)
+            self._own(key, node, node.owners & ~(1 << rank))
             if node.owners == 0:
                 orphaned.append(key)
         return orphaned
@@ -152,7 +156,7 @@ class PrefixIndex:
         orphaned = []
         for key, node in self._nodes.items():
             if node.owners & ranks:
-                node.owners &= ~ranks
+                self._own(key, node, node.owners & ~ranks)
                 if node.owners == 0:
                     orphaned.append(key)
         return orphaned
@@ -178,9 +182,9 @@ class PrefixIndex:
         node = self._nodes.get(key)
         return 0 if node is None else self._fold(node.owners)
 
-    def replicated(self) -> list[tuple[BlockKey, Node]]:
-        """Return the blocks that two or more ranks hold."""
-        return [(key, node) for key, node in self._nodes.items() if (mask := node.owners) & (mask - 1)]
+    def replicated(self) -> Mapping[BlockKey, Node]:
+        """Return the blocks that two or more ranks hold: a live view, in the order in which they came."""
+        return self._replicated
 
     def replicas(self, owners: int) -> tuple[tuple[int, int], ...]:
         """Return (degree, workers of the degree that hold what *owners* hold) for each degree that does."""
@@ -207,7 +211,7 @@ class PrefixIndex:
     def copies(self) -> dict[int, Blocks]:
         """Return the number of copies that the workers of each degree hold together [blocks]."""
         copies = dict.fromkeys(self._degree_mask, 0)
-        for owners, count in Counter([node.owners for node in self._nodes.values()]).items():
+        for owners, count in self._owned.items():
             for degree, replicas in self.replicas(owners):
                 copies[degree] += count * replicas
         return copies
@@ -218,17 +222,17 @@ class PrefixIndex:
 
     def count_lacking(self, ranks: int, others: int) -> Blocks:
         """Return how many blocks *others* (a bitmask) hold and none of *ranks* does [blocks]."""
-        return sum(1 for node in self._nodes.values() if node.owners & others and not node.owners & ranks)
+        return sum(n for owners, n in self._owned.items() if owners & others and not owners & ranks)
 
     def resident(self) -> Mapping[int, int]:
         """Return the number of blocks on each rank that holds any [blocks]."""
         counts: dict[int, int] = {}
-        for node in self._nodes.values():
-            owners = node.owners
-            while owners:
-                rank = (owners & -owners).bit_length() - 1
-                counts[rank] = counts.get(rank, 0) + 1
-                owners &= owners - 1
+        for owners, count in self._owned.items():
+            left = owners
+            while left:
+                rank = (left & -left).bit_length() - 1
+                counts[rank] = counts.get(rank, 0) + count
+                left &= left - 1
         return counts
 
     def check(self) -> None:
@@ -248,6 +252,27 @@ class PrefixIndex:
             children[node.parent] += 1
         if any(children[key] != node.children for key, node in self._nodes.items()):
             raise InvariantError("prefix index: children miscounted")
+        owned = Counter(node.owners for node in self._nodes.values() if node.owners)
+        several = {key for key, node in self._nodes.items() if node.owners.bit_count() > 1}
+        if owned != self._owned or several != self._replicated.keys():
+            raise InvariantError("prefix index: owners miscounted")
+
+    def _own(self, key: BlockKey, node: Node, owners: int) -> None:
+        """Let *owners*, a bitmask, be the ranks that hold a node."""
+        before, owned = node.owners, self._owned
+        if owners == before:
+            return
+        node.owners = owners
+        if before:
+            owned[before] -= 1
+            if not owned[before]:
+                del owned[before]
+        if owners:
+            owned[owners] = owned.get(owners, 0) + 1
+        if owners & (owners - 1):
+            self._replicated[key] = node
+        elif before & (before - 1):
+            del self._replicated[key]
 
     def _fold(self, owners: int) -> int:
         holders = self._holders_of.get(owners)

@@ -6,6 +6,7 @@ never wait for it.
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from itertools import islice
 
 from vertumnus.domain.cluster import CpGroup
 from vertumnus.domain.facts import Evicted
@@ -48,6 +49,7 @@ class PrefixManager:
         scan_interval_s: float,
         block_tokens: Tokens,
         block_bytes: int,
+        report_delay_ns: Nanoseconds = 0,
     ) -> None:
         self._config = config
         self._pool = pool
@@ -65,7 +67,7 @@ class PrefixManager:
             at_once=config.background_copies,
             blocks_per_copy=config.blocks_per_copy,
         )
-        self.reclaimer = Reclaimer(index, config.operations_per_scan)
+        self.reclaimer = Reclaimer(index, config.operations_per_scan, report_delay_ns)
         """Numbers every reclamation, an operator's too."""
         self._judged_until = 0
         self.chosen = Chosen()
@@ -98,7 +100,7 @@ class PrefixManager:
         inter = inter_candidates(index, busy, degrees) if config.inter else []
         intra = intra_candidates(index, busy, degrees, config.theta_intra) if config.intra else []
         destinations = Destinations(index, self._serving(), self._ledger.outstanding())
-        ranking = Ranking(index, destinations, config.operations_per_scan, self._budget)
+        ranking = Ranking(index, destinations, config.operations_per_scan, self._budget, config.theta_intra)
         if config.rank_by == "count":
             return ranking.by_count(inter, intra)
         return ranking.by_seconds([*inter, *intra], self._prefill_time, self._block_tokens)
@@ -117,10 +119,10 @@ class PrefixManager:
         """Return the replicated blocks that this scan judges: all, or where they are many the next part."""
         replicated = self._index.replicated()
         if len(replicated) <= JUDGED:
-            return replicated
+            return list(replicated.items())
         first = self._judged_until % len(replicated)
         self._judged_until = first + JUDGED
-        return replicated[first : first + JUDGED]
+        return list(islice(replicated.items(), first, first + JUDGED))
 
     def _serving(self) -> list[WorkerState]:
         return [state for state in self._pool.workers.values() if state.is_serving]

@@ -23,7 +23,7 @@ from vertumnus.domain.errors import ProtocolError
 from vertumnus.domain.orders import Transfer
 from vertumnus.domain.prefill_time import PrefillTimeModel
 from vertumnus.domain.request import Request
-from vertumnus.domain.units import Blocks, Nanoseconds, Tokens
+from vertumnus.domain.units import Blocks, Nanoseconds, RequestId, Tokens
 from vertumnus.policy.candidates import WorkerState
 from vertumnus.policy.pool import PoolState
 from vertumnus.policy.prefix.index import PrefixIndex
@@ -88,14 +88,40 @@ class Puller:
         """Return the transfer that the request, placed by *pull*, waits for; its links are reserved."""
         if pull.joined is not None:
             return Fetch(pull.joined, None)
+        order = self._copy(request, pull, request.request_id, now)
+        return Fetch(order.transfer_id, order)
+
+    def prefetch(
+        self,
+        request: Request,
+        worker: CpGroup,
+        held: Sequence[Blocks],
+        wait_ns: Nanoseconds,
+        service_ns: Nanoseconds,
+        now: Nanoseconds,
+    ) -> Transfer | None:
+        """Return the copy that *request*, placed at *worker* without a pull, will find done when it starts.
+
+        It waits for nothing: the copy has to fit into the predicted wait. None where it does not, where one
+        is under way, and where nobody holds more.
+        """
+        pulls = self.look(request, held, now) if wait_ns else None
+        if pulls is None:
+            return None
+        state = self._pool.workers[worker]
+        pull = pulls.price(state, held[state.place], wait_ns, service_ns)
+        if pull is None or pull.joined is not None or pull.ready_ns > now + wait_ns:
+            return None
+        return self._copy(request, pull, None, now)
+
+    def _copy(
+        self, request: Request, pull: Pull, for_request: RequestId | None, now: Nanoseconds
+    ) -> Transfer:
         if pull.source is None:
             raise ProtocolError(f"request {request.request_id}: a pull without a source joins a transfer")
         path = (request.block_keys or ())[: pull.blocks]
         sources = self._index.owners(path[pull.first_block :], pull.worker.mask, pull.source.mask)
-        order = self.transfers.begin(
-            path, pull.first_block, sources, pull.worker, "pull", request.request_id, now
-        )
-        return Fetch(order.transfer_id, order)
+        return self.transfers.begin(path, pull.first_block, sources, pull.worker, "pull", for_request, now)
 
 
 class Pulls:

@@ -28,6 +28,8 @@ class Replication(NamedTuple):
     reason: TransferReason
     path: tuple[BlockKey, ...]
     destination: CpGroup
+    copied: Blocks = 0
+    """Leading blocks that its copies have brought, whether that was reported or not."""
 
 
 class _Ranked(NamedTuple):
@@ -40,13 +42,19 @@ class Ranking:
     """Chooses the replications of one scan."""
 
     def __init__(
-        self, index: PrefixIndex, destinations: Destinations, operations: int, budget_blocks: Blocks | None
+        self,
+        index: PrefixIndex,
+        destinations: Destinations,
+        operations: int,
+        budget_blocks: Blocks | None,
+        theta_intra: float,
     ) -> None:
         """Choose up to *operations* of each kind, and *budget_blocks* of copies in all (None: no bound)."""
         self._index = index
         self._destinations = destinations
         self._operations = operations
         self._budget = budget_blocks
+        self._theta_intra = theta_intra
 
     def by_count(self, inter: Sequence[Candidate], intra: Sequence[Candidate]) -> list[Replication]:
         """Return the published choice, first replicas before further ones."""
@@ -73,15 +81,23 @@ class Ranking:
         left: dict[TransferReason, int] = {"inter": self._operations, "intra": self._operations}
         for _, candidate in sorted(ranked):
             reason: TransferReason = "intra" if candidate.replicas else "inter"
-            if not left[reason]:
+            if not left[reason] or not self._is_wanted(candidate):
                 continue
             path = self._index.path(candidate.key)
             destination = self._destinations.best(path, candidate.degree)
             if destination is not None and self._affords(destination.missing):
                 left[reason] -= 1
-                self._destinations.add(path, destination.worker)
+                self._destinations.add(path, destination)
                 chosen.append(Replication(reason, path, destination.worker))
         return chosen
+
+    def _is_wanted(self, candidate: Candidate) -> bool:
+        """Return whether the candidate is one still, with what longer paths chosen before it bring along."""
+        key, degree, _, replicas, demand = candidate
+        new = self._destinations.new_replicas(key, degree)
+        if replicas + new >= self._destinations.workers(degree):
+            return False
+        return not new or 0 < replicas < demand / self._theta_intra - new
 
     def _affords(self, blocks: Blocks) -> bool:
         if self._budget is None:

@@ -4,6 +4,7 @@ A replica goes only while another one is left anywhere, only from the leaves of 
 not while it is young. The worker has the last word: it refuses what is in use or newer than what was judged.
 """
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
 from vertumnus.domain.cluster import CpGroup
@@ -17,8 +18,10 @@ from vertumnus.policy.prefix.scan import Candidate
 class Reclaimer:
     """Chooses replicas to delete and numbers the orders."""
 
-    def __init__(self, index: PrefixIndex, operations: int) -> None:
+    def __init__(self, index: PrefixIndex, operations: int, report_delay_ns: Nanoseconds = 0) -> None:
+        """Choose *operations* a scan; what *index* says was so *report_delay_ns* ago."""
         self._index = index
+        self._report_delay_ns = report_delay_ns
         self._operations = operations
         self._last_id = 0
 
@@ -36,6 +39,7 @@ class Reclaimer:
         """
         if not candidates:
             return []
+        holding = _by_degree(workers)
         with_children = self._index.ranks_with_children({candidate.key for candidate in candidates})
         chosen: dict[CpGroup, list[BlockKey]] = {}
         leaving: dict[BlockKey, int] = {}
@@ -43,7 +47,7 @@ class Reclaimer:
         for candidate in candidates:
             if not left:
                 break
-            worker = self._worker(candidate, workers, pressure, with_children, leaving)
+            worker = self._worker(candidate, holding[candidate.degree], pressure, with_children, leaving)
             if worker is not None:
                 left -= 1
                 chosen.setdefault(worker, []).append(candidate.key)
@@ -58,21 +62,24 @@ class Reclaimer:
         with_children: Mapping[BlockKey | None, int],
         leaving: Mapping[BlockKey, int],
     ) -> CpGroup | None:
-        """Return who loses the replica; None when every one is needed."""
+        """Return which of *workers*, of its degree, loses the replica; None when every one is needed."""
         holders = self._index.holders(candidate.key)
         if holders.bit_count() - leaving.get(candidate.key, 0) < 2:
             return None  # the last copy is left to ordinary eviction
         needed = with_children.get(candidate.key, 0)
         leaves = [
-            state.group
-            for state in workers
-            if state.group.degree == candidate.degree
-            and holders >> state.place & 1
-            and not needed & state.group.mask
+            state.group for state in workers if holders >> state.place & 1 and not needed & state.group.mask
         ]
         return max(leaves, key=lambda group: pressure.get(group, 0), default=None)
 
     def order(self, worker: CpGroup, keys: Sequence[BlockKey], now: Nanoseconds) -> Reclaim:
         """Return the order that deletes *keys*, leaves first, at *worker*."""
         self._last_id += 1
-        return Reclaim(self._last_id, worker, tuple(keys), now)
+        return Reclaim(self._last_id, worker, tuple(keys), now - self._report_delay_ns)
+
+
+def _by_degree(workers: Sequence[WorkerState]) -> Mapping[int, list[WorkerState]]:
+    found: defaultdict[int, list[WorkerState]] = defaultdict(list)
+    for state in workers:
+        found[state.group.degree].append(state)
+    return found

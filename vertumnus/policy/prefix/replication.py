@@ -60,7 +60,8 @@ class Replicator:
         """
         replication = self._under_way.pop(order.transfer_id, None)
         if replication is not None and is_copied:
-            self._waiting.appendleft(replication)  # the rest of its path, if there is one
+            # the rest of its path, if there is one
+            self._waiting.appendleft(replication._replace(copied=len(order.path)))
         return self.go_on(now)
 
     def go_on(self, now: Nanoseconds) -> list[Transfer]:
@@ -87,7 +88,7 @@ class Replicator:
         if destination is None or not destination.is_serving:
             return None
         held = self._index.match(path).held
-        first = held[destination.place]
+        first = max(held[destination.place], replication.copied)
         sources = [
             (held[state.place], state)
             for state in self._pool.workers.values()

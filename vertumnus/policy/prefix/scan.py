@@ -6,7 +6,6 @@ block is never reclaimed. So a scan costs what is hot and replicated, not what i
 """
 
 from collections.abc import Iterator, Sequence
-from heapq import nsmallest
 from typing import NamedTuple
 
 from vertumnus.domain.units import BlockKey, Blocks
@@ -67,10 +66,10 @@ def reclaim_candidates(
     whose last copy was made less than *grace_scans* scans ago is too young to be judged.
     """
     latest = index.scan - grace_scans
-    found = nsmallest(most, _little_asked(index, demand, replicated, theta_reclaim, latest))
+    found = sorted(_little_asked(index, demand, replicated, theta_reclaim, latest))
     return [
         Candidate(key, degree, -rising, replicas, each * replicas)
-        for each, rising, key, degree, replicas in found
+        for each, rising, key, degree, replicas in found[:most]
     ]
 
 
