@@ -123,6 +123,17 @@ def test_a_new_demand_may_want_the_opposite_at_once() -> None:
     assert rig.answer(1.0, 1.2, 0.85).move == MERGE
 
 
+def test_what_spoke_for_a_move_under_another_demand_does_not_count() -> None:
+    """Twice 6 % for a split of 400 requests a window each would do; with demand changed between, neither does."""
+    rig = Rig()
+    rig.window(1.0, 0.94, 1.2)
+    rig.close(requests=100)
+    told = rig.answer(1.0, 0.94, 1.2)
+    assert told.move is None and the_note(told).persistence == 1
+    rig.close(requests=100)
+    assert rig.answer(1.0, 0.94, 1.2).move == SPLIT
+
+
 def test_demand_that_alternates_moves_nothing() -> None:
     """Windows that speak for a split and for a merge by turns, by as much: neither is ever made."""
     rig = Rig()

@@ -75,6 +75,7 @@ class WhatIf:
         report = self._window.close(due_ns)
         if self._past.note(report.requests):
             self._last = None
+            self._evidence.forget()
         candidates = self._candidates(view)
         reason = self._reason_not_to_ask(view, candidates)
         if reason:
