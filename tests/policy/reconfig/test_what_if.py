@@ -124,7 +124,7 @@ def test_a_new_demand_may_want_the_opposite_at_once() -> None:
 
 
 def test_what_spoke_for_a_move_under_another_demand_does_not_count() -> None:
-    """Twice 6 % for a split of 400 requests a window each would do; with demand changed between, neither does."""
+    """Twice 6 % for a split would do; with demand changed in between, it takes two of the new one."""
     rig = Rig()
     rig.window(1.0, 0.94, 1.2)
     rig.close(requests=100)
