@@ -10,11 +10,12 @@ import pytest
 import yaml
 
 from vertumnus.commandline.conf_folders import GROUPS
-from vertumnus.commandline.hydra_configs import SWEEP, composed, hydra_configs, plain_tree
+from vertumnus.commandline.hydra_configs import GRID, SWEEP, composed, hydra_configs, plain_tree
 from vertumnus.commandline.listing import entries
 from vertumnus.commandline.overrides import for_hydra, job_words
 from vertumnus.config import RunConfig, to_run_config, validate
 from vertumnus.config.reading import key_paths
+from vertumnus.domain.errors import ConfigError
 from vertumnus.domain.prefill_time import PrefillTimeModel, attention_work
 from vertumnus.live.config import MODEL_PRESETS, LiveConfig, ModelConfig
 from vertumnus.sim.config import SimConfig
@@ -38,6 +39,8 @@ ONE_BACKEND = {
     "reconfigure": "sim",
     "reconfigure_live": "live",
     "workloads": "sim",
+    "routing_ablation": "sim",
+    "routing_grid": "sim",
 }
 """Experiments whose pool is a preset's, which no machine here carries, or this machine's own."""
 
@@ -133,6 +136,49 @@ def test_every_group_stays_the_users_to_choose(words: tuple[str, ...]) -> None:
     assert validate(config_of(*words)) == []
 
 
+CELLS = tuple(entry.name for entry in entries("cell"))
+
+
+@pytest.mark.parametrize("level", ["lowest", "low", "middle", "high", "highest"])
+@pytest.mark.parametrize("cell", CELLS)
+def test_every_cell_has_its_pool_and_its_tuned_policies(cell: str, level: str) -> None:
+    """At each rate of the grid: a pool of both degrees, which the tuned policies share."""
+    words = ("+experiment=routing_grid", f"cell={cell}", f"grid.level={level}")
+    configs = [
+        config_of(*words, f"policy={policy}") for policy in ("vertumnus", "paper_tuned", "static_tuned")
+    ]
+    assert [validate(config) for config in configs] == [[], [], []]
+    assert configs[0].cluster == configs[1].cluster == configs[2].cluster
+    assert set(configs[0].cluster.initial_composition().counts()) == set(configs[0].cluster.degrees)
+    assert configs[0].arrival.rate is not None
+
+
+def test_rates_of_a_cell_rise() -> None:
+    """From the lowest to the highest, the ends being those of the paper's axes."""
+    ends = {}
+    for cell in CELLS:
+        content = yaml.safe_load((CONF / "cell" / f"{cell}.yaml").read_text(encoding="utf-8"))
+        rates = list(content["grid"]["rates"].values())
+        assert rates == sorted(rates) and len(rates) == 5
+        ends[cell] = (rates[0], rates[-1])
+    assert ends == {
+        "deepseek_l_eval": (8, 16),
+        "deepseek_tool_agent": (4, 14),
+        "deepseek_production": (3, 8),
+        "qwen_l_eval": (20, 40),
+        "qwen_tool_agent": (30, 60),
+        "qwen_production": (22, 37),
+    }
+
+
+def test_a_tuned_policy_outside_of_the_grid_is_told() -> None:
+    """It has no values there."""
+    with pytest.raises(
+        ConfigError, match=r"policy.beta: .*'grid.level' not found; .* \+experiment=routing_grid"
+    ):
+        config_of("backend=sim", "policy=paper_tuned")
+
+
 def test_every_option_is_chosen_in_some_test() -> None:
     """A new file in conf/ has to be composed above (or is what a backend or experiment picks itself)."""
     picked = {"default", "none", "full", "sixteenth", "rate", "load", "pool40", "four_ranks", "tiny", "live"}
@@ -155,6 +201,12 @@ def test_every_option_is_chosen_in_some_test() -> None:
         "prefill_times_live",
         "qwen3_30b_a3b-h20-undivided",
         "workloads",
+        "pool40_cell",
+        "paper_tuned",
+        "routing_ablation",
+        "routing_grid",
+        "static_tuned",
+        *CELLS,
     }
     named = {word.partition("=")[2] for words in (*SIMULATED, *LIVE) for word in words}
     shipped = {file.stem for file in FILES}
@@ -171,6 +223,8 @@ def test_a_model_file_is_its_preset(name: str) -> None:
 @pytest.mark.parametrize("file", FILES, ids=lambda file: str(file.relative_to(CONF)))
 def test_every_key_is_a_field(file: Path) -> None:
     """No file sets a key that nothing reads."""
+    if file.parent.name == "tuned":
+        return  # a table that other files refer to
     group = file.parent.relative_to(CONF).as_posix()
     content = yaml.safe_load(file.read_text(encoding="utf-8")) or {}
     header = re.match(r"# @package (\w+)", file.read_text(encoding="utf-8"))
@@ -178,7 +232,8 @@ def test_every_key_is_a_field(file: Path) -> None:
     prefix = "" if package in ("_global_", ".") else f"{package}."
     keys = {key for key in _paths(content, prefix) if not key.endswith("defaults")}
     variants = {"policy.name", "backend.kind", "controller.name", "initial.name"}
-    assert keys - KNOWN - variants - {SWEEP} == set()
+    refers = {key for key in keys if key.startswith(GRID)}  # what other keys take their values from
+    assert keys - KNOWN - variants - refers - {SWEEP} == set()
 
 
 @pytest.mark.parametrize("backend", ["sim", "live"])

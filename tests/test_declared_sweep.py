@@ -1,5 +1,6 @@
 """The sweep that an experiment declares: multiplied out with -m, never a part of a run's config."""
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from vertumnus.commandline.hydra_configs import hydra_configs
 from vertumnus.commandline.jobs import composed_jobs
 from vertumnus.commandline.overrides import job_words
 from vertumnus.config import RunConfig
+from vertumnus.domain.errors import ConfigError
 
 EXPERIMENT = """\
 # @package _global_
@@ -135,3 +137,51 @@ def test_fig_13_compares_every_legal_composition() -> None:
     adaptive = [config for config in found if config not in fixed]
     assert [config.cluster.composition for config in adaptive] == [{4: 4, 8: 3}] * len(adaptive)
     assert adaptive
+
+
+def narrowed_words(*only: str) -> list[tuple[str, ...]]:
+    """Return the words of the jobs that are left of the trial's eight."""
+    with hydra_configs() as loader:
+        typed = job_words(["+experiment=trial"], loader, multirun=True)
+        return [job.words[1:] for job in composed_jobs(typed, loader, is_sweep=True, only=only)]
+
+
+@pytest.mark.usefixtures("trial")
+def test_a_part_of_a_sweep_is_what_has_the_values() -> None:
+    """Of each key one of several values; a job without the key is none; a mapping is one value."""
+    assert narrowed_words("policy=paper,round_robin", "seed=1") == [
+        ("policy=paper", "seed=1"),
+        ("policy=round_robin", "cluster.composition={2:20}", "seed=1"),
+        ("policy=round_robin", "cluster.composition={2:18,4:1}", "seed=1"),
+    ]
+    assert len(narrowed_words("cluster.composition={2:18,4:1}")) == 2
+    assert len(narrowed_words()) == 8
+
+
+@pytest.mark.usefixtures("trial")
+@pytest.mark.parametrize(
+    ("only", "said"),
+    [
+        (("policy=papr",), "--only policy=papr: no job has it; there are: paper, least_loaded, round_robin"),
+        (("polcy=paper",), "--only polcy=paper: no job has polcy; did you mean policy?"),
+        (("policy=paper", "cluster.composition={2:20}"), "no job has all of these"),
+    ],
+)
+def test_a_part_that_is_empty_is_told(only: tuple[str, ...], said: str) -> None:
+    """With what there is."""
+    with pytest.raises(ConfigError, match=re.escape(said)):
+        narrowed_words(*only)
+
+
+@pytest.mark.usefixtures("trial")
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--only", "policy=paper"), "--only: has no effect without -m"),
+        (("-m", "--only", "policy"), "--only: found policy, must be KEY=VALUE"),
+    ],
+)
+def test_only_is_for_sweeps(words: tuple[str, ...], said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """And names a value."""
+    assert main(["+experiment=trial", *words]) == BAD_INPUT
+    assert said in capsys.readouterr().err

@@ -54,7 +54,8 @@ def test_every_package_is_in_the_wheel() -> None:
     for name, folder in setup["package-dir"].items():
         for init in (ROOT / folder).rglob("__init__.py"):
             found.add(".".join([name, *init.parent.relative_to(ROOT / folder).parts]))
-    found |= {f"vertumnus.conf.{path.parent.name}" for path in (ROOT / "conf").glob("*/*.yaml")}
+    groups = {path.parent.relative_to(ROOT / "conf").parts for path in (ROOT / "conf").glob("*/**/*.yaml")}
+    found |= {".".join(("vertumnus.conf", *group)) for group in groups}
     assert found == set(setup["packages"])
 
 

@@ -1,21 +1,65 @@
 """The verb ``compare``: sweeps or runs against one another."""
 
 from argparse import Namespace
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from rich.console import Console
 
 from vertumnus.commandline.exit_codes import OK
 from vertumnus.commandline.flags import run_parser
 from vertumnus.domain.errors import ConfigError
 from vertumnus.report.commands import print_csv, print_json
+from vertumnus.report.compare.ablation import ablation
 from vertumnus.report.compare.comparison import Asked, compare
 from vertumnus.report.compare.figure13 import figure13
 from vertumnus.report.compare.figure14 import figure14
-from vertumnus.report.compare.members import find_members
+from vertumnus.report.compare.grid import routing_grid
+from vertumnus.report.compare.members import Members, find_members
 from vertumnus.report.compare.metrics import METRICS, SHOWN, chosen_metrics
 from vertumnus.report.compare.show import comparison_json, flat_rows, print_comparison
+from vertumnus.report.compare.show_ablation import ablation_json, print_ablation
 from vertumnus.report.compare.show_figure13 import figure13_json, print_figure13
 from vertumnus.report.compare.show_figure14 import figure14_json, print_figure14
+from vertumnus.report.compare.show_grid import grid_json, print_grid
 from vertumnus.report.drawing import console_for
+
+
+class Figure(NamedTuple):
+    """A comparison of its own, beside what the paper has."""
+
+    name: str
+    says: str
+    find: Callable[[Path, Members], Any]
+    show: Callable[[Any, Console], None]
+    plain: Callable[[Any], dict[str, Any]]
+
+
+FIGURES = {
+    "7-12": Figure(
+        "Figs. 7-12",
+        "policies over cells and rates, our margins, the paper's gains beside ours",
+        routing_grid,
+        print_grid,
+        grid_json,
+    ),
+    "13": Figure(
+        "Fig. 13",
+        "controllers against fixed compositions, beside the paper's statements",
+        figure13,
+        print_figure13,
+        figure13_json,
+    ),
+    "14": Figure("Fig. 14", "the prefix manager against none", figure14, print_figure14, figure14_json),
+    "ablation": Figure(
+        "the ablation",
+        "what each switch of policy=vertumnus is worth",
+        ablation,
+        print_ablation,
+        ablation_json,
+    ),
+}
 
 
 def comparing(words: Sequence[str]) -> int:
@@ -37,21 +81,17 @@ def comparing(words: Sequence[str]) -> int:
 
 
 def _figure(read: Namespace) -> int:
-    """Print the figure that --figure names."""
     ignored = [flag for flag in ("by", "baseline", "metric", "phase") if getattr(read, flag)]
     if ignored:
         raise ConfigError(f"--{ignored[0]}: has no effect with --figure {read.figure}")
+    figure = FIGURES[read.figure]
     if read.form == "csv":
-        raise ConfigError(f"--csv: Fig. {read.figure} is several tables; allowed: --json")
-    members = find_members(read.runs_dir, read.runs)
-    as_json = read.form == "json"
-    match read.figure:
-        case "13":
-            composition = figure13(read.runs_dir, members)
-            print_json(figure13_json(composition)) if as_json else print_figure13(composition, console_for())
-        case "14":
-            manager = figure14(read.runs_dir, members)
-            print_json(figure14_json(manager)) if as_json else print_figure14(manager, console_for())
+        raise ConfigError(f"--csv: {figure.name} is several tables; allowed: --json")
+    found = figure.find(read.runs_dir, find_members(read.runs_dir, read.runs))
+    if read.form == "json":
+        print_json(figure.plain(found))
+    else:
+        figure.show(found, console_for())
     return OK
 
 
@@ -79,9 +119,8 @@ def _read(words: Sequence[str]) -> Namespace:
     parser.add_argument("--phase", action="store_true", help="each phase of workload=phases by itself, too")
     parser.add_argument(
         "--figure",
-        choices=["13", "14"],
-        help="beside the paper's statements: 13, controllers against fixed compositions; 14, the prefix "
-        "manager against none",
+        choices=list(FIGURES),
+        help="; ".join(f"{key}: {figure.says}" for key, figure in FIGURES.items()),
     )
     forms = parser.add_mutually_exclusive_group()
     for form in ("json", "csv"):

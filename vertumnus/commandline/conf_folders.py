@@ -6,6 +6,7 @@ from pathlib import Path
 
 GROUPS = (
     "experiment",
+    "cell",
     "workload",
     "model",
     "cluster",

@@ -21,6 +21,7 @@ usage: vertumnus [key=value ...] [flags]      run one job (Hydra overrides)
   vertumnus +experiment=tool_agent backend=sim -m policy=paper,round_robin seed=0,1,2
 
 flags: -m, --multirun   sweep over every key given as a,b,c; jobs that have a VALID run are not run again
+       --only KEY=a,b   of a sweep: the jobs that have one of these values; repeatable
        --jobs N         of a sweep at a time; default: the cores, or 1 where runs are executed
        --again          of a sweep: run every job, whatever is there
        --resume SWEEP   go on with a sweep by its id
@@ -64,6 +65,8 @@ class Flags(Struct, frozen=True):
     """Run the jobs of a sweep that have a VALID run already, too."""
     resume: str | None = None
     """A sweep whose words take the place of what was typed."""
+    only: tuple[str, ...] = ()
+    """What jobs of a sweep must have: a key and values each."""
 
 
 class Parser(argparse.ArgumentParser):
@@ -93,9 +96,14 @@ def read_flags(words: Sequence[str]) -> Flags:
     parser.add_argument("--jobs", type=positive, metavar="N")
     parser.add_argument("--again", action="store_true")
     parser.add_argument("--resume", metavar="SWEEP")
+    parser.add_argument("--only", action="append", default=[], type=_only, metavar="KEY=VALUE,...")
     read = parser.parse_intermixed_args(list(words))
     is_sweep = read.multirun or read.resume is not None
-    for flag, given in (("--jobs", read.jobs is not None), ("--again", read.again)):
+    for flag, given in (
+        ("--jobs", read.jobs is not None),
+        ("--again", read.again),
+        ("--only", bool(read.only)),
+    ):
         if given and not is_sweep:
             parser.error(f"{flag}: has no effect without -m")
     if read.resolve and not read.cfg:
@@ -109,7 +117,15 @@ def read_flags(words: Sequence[str]) -> Flags:
         jobs=read.jobs,
         again=read.again,
         resume=read.resume,
+        only=tuple(read.only),
     )
+
+
+def _only(word: str) -> str:
+    key, _, values = word.partition("=")
+    if not (key and values):
+        raise argparse.ArgumentTypeError(f"found {word}, must be KEY=VALUE or KEY=VALUE,VALUE")
+    return word
 
 
 def positive(word: str) -> int:

@@ -27,6 +27,8 @@ from vertumnus.domain.errors import ConfigError
 
 SWEEP = "sweep"
 """The key under which an experiment declares a sweep; not part of a run's config."""
+GRID = "grid"
+"""The key under which cells keep what other keys refer to; not part of a run's config either."""
 
 _NOISE = ("Config search path:", "provider=", "See https://", "full_key:", "object_type=", "reference_type=")
 
@@ -67,11 +69,14 @@ def group_options(loader: ConfigLoader, keys: Container[str]) -> dict[str, list[
 def composed(words: Sequence[str]) -> DictConfig:
     """Return the config that *words* (Hydra overrides) select, without the sweep that it may declare.
 
-    Raises ConfigError.
+    What refers to a cell's values has them then, and those are gone, too. Raises ConfigError.
     """
     config = with_sweep(words)
     OmegaConf.set_struct(config, False)
     config.pop(SWEEP, None)
+    if GRID in config:
+        _resolve(config)
+        config.pop(GRID)
     return config
 
 
@@ -101,10 +106,21 @@ def plain_tree(config: DictConfig) -> dict[str, Any]:
     return {str(key): value for key, value in tree.items()}
 
 
+def _resolve(config: DictConfig) -> None:
+    try:
+        OmegaConf.resolve(config)
+    except OmegaConfBaseException as error:
+        raise ConfigError(plain(error)) from error
+
+
 def plain(error: Exception) -> str:
     """Return what *error* says in one line, its key first, without Hydra's internals."""
     lines = [line.strip() for line in str(error).splitlines()]
     text = "; ".join(line for line in lines if line and not line.startswith(_NOISE))
+    if f"Interpolation key '{GRID}.tuned" in text:
+        text += "; not tuned yet: python -m vertumnus_profiling.tune.cells CELL --level NAME"
+    elif f"Interpolation key '{GRID}." in text:
+        text += "; that is a value of a cell: +experiment=routing_grid"
     key = getattr(error, "full_key", None)  # OmegaConf's errors carry it
     return f"{key}: {text}" if key else text
 

@@ -13,6 +13,7 @@ from vertumnus.commandline.declared import with_declared
 from vertumnus.commandline.exit_codes import FAILED, INTERRUPTED, INVALID, OK
 from vertumnus.commandline.flags import Flags
 from vertumnus.commandline.hydra_configs import composed, hydra_configs, plain_tree
+from vertumnus.commandline.narrowing import narrowed
 from vertumnus.commandline.overrides import for_hydra, job_words
 from vertumnus.config import RunConfig, to_run_config
 from vertumnus.domain.errors import ConfigError
@@ -38,7 +39,7 @@ def run_command(flags: Flags) -> int:
         if flags.show_config:
             _show_configs(typed, loader, flags)
             return OK
-        jobs = composed_jobs(typed, loader, is_sweep=flags.multirun)
+        jobs = composed_jobs(typed, loader, is_sweep=flags.multirun, only=flags.only)
         declared = with_declared(typed, loader)
     if flags.multirun:
         return sweep(jobs, flags)
@@ -54,18 +55,19 @@ def composed_jobs(
     *,
     is_sweep: bool,
     keep: Callable[[Sequence[str]], bool] | None = None,
+    only: Sequence[str] = (),
 ) -> list[Composed]:
-    """Return the jobs of *typed*, each of one value a key; of a sweep with those that are declared.
+    """Return the jobs of *typed*, each of one value a key; of a sweep those declared that *only* allows.
 
     *keep* is told the words of each job and says whether it is wanted. Raises ConfigError when what an
-    experiment declares cannot be read.
+    experiment declares cannot be read, or *only* leaves none.
     """
-    words = with_declared(typed, loader) if is_sweep else typed
+    words = narrowed(with_declared(typed, loader), only) if is_sweep else typed
     return [_prepared(each, for_hydra(each, loader)) for each in words if keep is None or keep(each)]
 
 
 def _show_configs(typed: Sequence[tuple[str, ...]], loader: ConfigLoader, flags: Flags) -> None:
-    jobs = with_declared(typed, loader) if flags.multirun else typed
+    jobs = narrowed(with_declared(typed, loader), flags.only) if flags.multirun else typed
     configs = [composed(for_hydra(words, loader)) for words in jobs]
     print("---\n".join(OmegaConf.to_yaml(config, resolve=flags.resolve) for config in configs), end="")
 
@@ -83,7 +85,7 @@ def resumed(flags: Flags) -> Flags:
         raise ConfigError(f"--resume {flags.resume}: no such sweep in {runs_dir}; the newest are: {known}")
     keys = {word.partition("=")[0] for word in flags.overrides}
     kept = [word for word in record.words if word.partition("=")[0] not in keys]
-    return structs.replace(flags, overrides=(*kept, *flags.overrides))
+    return structs.replace(flags, overrides=(*kept, *flags.overrides), only=(*record.only, *flags.only))
 
 
 def sweep(jobs: Sequence[Composed], flags: Flags) -> int:

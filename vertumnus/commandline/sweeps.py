@@ -32,7 +32,7 @@ def checked(jobs: Sequence[Composed]) -> list[sweep.Job]:
 
 def run(jobs: Sequence[sweep.Job], flags: Flags) -> int:
     """Run *jobs*, close with the table of all, and return the exit code."""
-    done = sweep.run_sweep(jobs, flags.overrides, places=flags.jobs, again=flags.again)
+    done = sweep.run_sweep(jobs, flags.overrides, only=flags.only, places=flags.jobs, again=flags.again)
     runs_dir = Path(jobs[0].config.runs_dir)
     print(in_columns(closing_rows(jobs, done.endings, runs_dir)))
     elsewhere = "" if runs_dir == Path("runs") else f" --runs-dir {shlex.quote(str(runs_dir))}"

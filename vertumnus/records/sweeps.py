@@ -37,6 +37,8 @@ class SweepRecord(Struct, frozen=True, kw_only=True):
     words: tuple[str, ...]
     """The overrides as typed, with the values to sweep over."""
     jobs: tuple[SweepJob, ...]
+    only: tuple[str, ...] = ()
+    """What jobs had to have, of those that the words ask for."""
 
 
 def sweep_id(name: str, jobs: Sequence[SweepJob]) -> str:

@@ -32,17 +32,22 @@ class Sweep(NamedTuple):
 
 
 def run_sweep(
-    jobs: Sequence[Job], words: Sequence[str], *, places: int | None = None, again: bool = False
+    jobs: Sequence[Job],
+    words: Sequence[str],
+    *,
+    only: Sequence[str] = (),
+    places: int | None = None,
+    again: bool = False,
 ) -> Sweep:
     """Run those of *jobs* that have no VALID run yet, or with *again* all; narration goes to stderr.
 
-    *words* are the overrides as typed. *places* jobs run at a time: by default one where a job is
-    executed, else one for each core. Raises ConfigError before anything starts when the folder of
-    runs cannot be written.
+    *words* are the overrides as typed, *only* what of their jobs was asked for. *places* jobs run at a
+    time: by default one where a job is executed, else one for each core. Raises ConfigError before
+    anything starts when the folder of runs cannot be written.
     """
     console = console_for(sys.stderr)
     runs_dir = Path(jobs[0].config.runs_dir)
-    record = _keep(jobs, words, runs_dir)
+    record = _keep(jobs, words, only, runs_dir)
     numbered = dict(enumerate(jobs, 1))
     done = {} if again else done_before(runs_dir, record.sweep, numbered)
     to_do = {number: job for number, job in _seed_by_seed(numbered) if number not in done}
@@ -98,9 +103,9 @@ def _starting(jobs: Mapping[int, Job], sweep: str) -> Start:
     return start
 
 
-def _keep(jobs: Sequence[Job], words: Sequence[str], runs_dir: Path) -> SweepRecord:
+def _keep(jobs: Sequence[Job], words: Sequence[str], only: Sequence[str], runs_dir: Path) -> SweepRecord:
     kept = tuple(job.record for job in jobs)
-    record = SweepRecord(sweep=id_of(jobs), words=tuple(words), jobs=kept)
+    record = SweepRecord(sweep=id_of(jobs), words=tuple(words), jobs=kept, only=tuple(only))
     write_sweep(runs_dir, record)
     return record
 

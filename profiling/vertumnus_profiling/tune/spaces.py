@@ -111,7 +111,7 @@ def parameters_of(
     return tuple(found)
 
 
-def with_values(tree: Mapping[str, Any], values: Mapping[str, float]) -> dict[str, Any]:
+def with_values(tree: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:
     """Return the plain tree of a config with *values* at their dotted keys."""
     changed = dict(tree)
     for key, value in values.items():

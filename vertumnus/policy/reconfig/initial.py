@@ -87,7 +87,7 @@ class InitialRule:
         if not sizes or span_ns <= 0:
             raise ConfigError("initial: the slice holds no request, a composition cannot be chosen for it")
         capacity.require(lattice.degrees)
-        if next(_compositions(lattice.gpus, lattice.degrees[::-1]), None) is None:
+        if next(compositions(lattice.gpus, lattice.degrees[::-1]), None) is None:
             raise ConfigError(
                 f"cluster.gpus: found {lattice.gpus}, no workers of degrees {list(lattice.degrees)} "
                 "(cluster.degrees) add up to it"
@@ -105,7 +105,7 @@ class InitialRule:
     def choose(self) -> InitialChoice:
         """Return the composition to start from."""
         best: Candidate | None = None
-        for counts in _compositions(self._lattice.gpus, self._lattice.degrees[::-1]):
+        for counts in compositions(self._lattice.gpus, self._lattice.degrees[::-1]):
             if _unsuitable(counts, self.wanted_workers):
                 continue
             candidate = self._candidate(counts)
@@ -118,7 +118,7 @@ class InitialRule:
 
     def ranking(self, most: int) -> list[Candidate] | None:
         """Return every legal composition, best first, `choose`'s at the head; None if more than *most*."""
-        legal = list(islice(_compositions(self._lattice.gpus, self._lattice.degrees[::-1]), most + 1))
+        legal = list(islice(compositions(self._lattice.gpus, self._lattice.degrees[::-1]), most + 1))
         if len(legal) > most:
             return None
         return sorted(map(self._candidate, legal), key=_preference)  # stable: large workers first
@@ -185,7 +185,7 @@ def _unsuitable(counts: Mapping[int, int], wanted: Mapping[int, float]) -> str:
     return ""
 
 
-def _compositions(gpus: int, degrees: Sequence[int]) -> Iterator[dict[int, int]]:
+def compositions(gpus: int, degrees: Sequence[int]) -> Iterator[dict[int, int]]:
     """Yield the counts by degree that add up to *gpus*, most workers of the first degree first."""
     degree, *others = degrees
     if not others:
@@ -193,5 +193,5 @@ def _compositions(gpus: int, degrees: Sequence[int]) -> Iterator[dict[int, int]]
             yield {degree: gpus // degree}
         return
     for count in range(gpus // degree, -1, -1):
-        for rest in _compositions(gpus - count * degree, others):
+        for rest in compositions(gpus - count * degree, others):
             yield {degree: count, **rest}

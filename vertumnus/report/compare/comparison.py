@@ -9,7 +9,7 @@ from vertumnus.report.compare.axes import Axes, label, split
 from vertumnus.report.compare.members import Member, Members
 from vertumnus.report.compare.metrics import Metric
 from vertumnus.report.compare.pairing import Sample, Standing, standings, unpaired
-from vertumnus.report.compare.phases import WHOLE, phase_values
+from vertumnus.report.compare.phases import WHOLE, measured_values, phase_values
 from vertumnus.report.compare.sameness import require_same_but_for_seed
 from vertumnus.report.phases import phases
 
@@ -99,15 +99,21 @@ def _values(
 ) -> tuple[dict[tuple[str, str, str], float | None], list[str]]:
     """Return the values by (run, stretch, metric), and the stretches in order."""
     if not asked.by_phase:
-        of_runs = {
-            (run.run_id, WHOLE.name, metric.name): run.row[metric.column]
-            for run in runs
-            for metric in asked.metrics
-        }
-        return of_runs, [WHOLE.name]
+        found = run_values(runs_dir, runs, asked.metrics)
+        return {(run, WHOLE.name, metric): value for (run, metric), value in found.items()}, [WHOLE.name]
     stretches = {run.run_id: [*phases(run.run_id, run.config), WHOLE] for run in runs}
     names = dict.fromkeys(stretch.name for of in stretches.values() for stretch in of)
     return phase_values(runs_dir, stretches, asked.metrics), list(names)
+
+
+def run_values(
+    runs_dir: Path, runs: Sequence[Member], metrics: Sequence[Metric]
+) -> dict[tuple[str, str], float | None]:
+    """Return the metrics of whole runs by (run id, metric)."""
+    counted = [metric for metric in metrics if metric.column is None]
+    found = measured_values(runs_dir, [run.run_id for run in runs], counted)
+    told = ((run, metric) for run in runs for metric in metrics if metric.column is not None)
+    return found | {(run.run_id, metric.name): run.row[str(metric.column)] for run, metric in told}
 
 
 def _baseline(groups: Sequence[str], wanted: str | None) -> str:

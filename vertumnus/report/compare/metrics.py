@@ -11,8 +11,8 @@ class Metric(NamedTuple):
     """One number of a run, or of a phase of it."""
 
     name: str
-    column: str
-    """Of the runs table."""
+    column: str | None
+    """Of the runs table; None for what is worked out of the requests table when it is asked for."""
     unit: Literal["s", "share", "requests/s", "tokens/s", "x"]
     lower_is_better: bool
     by_ratio: bool
@@ -35,11 +35,9 @@ def _percentile(name: str, share: float) -> Metric:
     )
 
 
-def _attainment(name: str, column: str, met: str) -> Metric:
-    by_phase = (
-        f"sum(if({met}, input_tokens, 0)) FILTER ({met} IS NOT NULL)"
-        f" / sum(input_tokens) FILTER ({met} IS NOT NULL)"
-    )
+def _attainment(name: str, column: str | None, met: str, of: str = "true") -> Metric:
+    judged = f"FILTER ({met} IS NOT NULL AND {of})"
+    by_phase = f"sum(if({met}, input_tokens, 0)) {judged} / sum(input_tokens) {judged}"
     return Metric(name, column, "share", False, False, by_phase)
 
 
@@ -51,6 +49,7 @@ METRICS = {
         _percentile("p90", 0.9),
         _percentile("p99", 0.99),
         _attainment("attainment", "slo_attainment", "slo_met"),
+        _attainment("long_attainment", None, "slo_met", "length_bucket = '>=32K'"),
         Metric(
             "over_bound", "ttft_over_bound", "x", True, True,
             f"avg(ttft_s) {_DONE} / avg(ttft_bound_s) {_DONE}",

@@ -1,7 +1,7 @@
-"""The metrics of a run in each of its phases.
+"""Metrics that are worked out of the requests: those of a phase, and those that no column of a run has.
 
 Every request that arrived in a phase counts there, those of the warm-up too: a phase is a stretch of the
-run by itself.
+run by itself. Of a run as a whole only the measured ones count.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -14,6 +14,19 @@ from vertumnus.report.phases import Stretch
 from vertumnus.report.store import query
 
 WHOLE = Stretch("whole run", 0.0, inf)
+
+
+def measured_values(
+    runs_dir: Path, run_ids: Iterable[str], metrics: Iterable[Metric]
+) -> dict[tuple[str, str], float | None]:
+    """Return the metrics of each run's measured requests by (run id, metric)."""
+    wanted = [metric for metric in metrics if metric.by_phase is not None]
+    if not wanted:
+        return {}
+    columns = ", ".join(f"{metric.by_phase} AS {metric.name}" for metric in wanted)
+    sql = f"SELECT run_id, {columns} FROM requests WHERE measured GROUP BY run_id"
+    answer = query(runs_dir, sql, only=set(run_ids))
+    return {(row["run_id"], metric.name): row[metric.name] for row in answer.dicts() for metric in wanted}
 
 
 def phase_values(

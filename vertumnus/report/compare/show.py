@@ -42,7 +42,7 @@ def flat_rows(comparison: Comparison) -> list[dict[str, Any]]:
             "runs": standing.runs,
             "value": standing.value,
             "baseline_group": table.baseline,
-            **_effect(standing),
+            **plain_effect(standing.effect),
             "mark": standing.mark or None,
         }
         for table in comparison.tables
@@ -77,6 +77,17 @@ def effect_text(effect: Effect | None, metric: Metric) -> str:
 def ratio_text(effect: Effect) -> str:
     """Return the ratio of *effect* with its interval: "-12.3 % (-15.1, -9.4)"; "" where there is none."""
     return "" if effect.ratio is None else _with_interval(effect.ratio.through(_hundredfold), "%")
+
+
+def plain_effect(effect: Effect | None) -> dict[str, float | None]:
+    """Return the numbers of *effect* as plain values, shares of 1."""
+    found: dict[str, float | None] = {"pairs": effect.pairs if effect else None}
+    for name in ("difference", "ratio"):
+        each: Difference | None = getattr(effect, name) if effect else None
+        found[name] = each.mean if each else None
+        found[f"{name}_low"] = each.low if each else None
+        found[f"{name}_high"] = each.high if each else None
+    return found
 
 
 def value_text(value: float | None, metric: Metric) -> str:
@@ -119,17 +130,6 @@ def _pairs(standing: Standing, table: Table) -> str:
     if standing.group == table.baseline:
         return ""
     return str(standing.effect.pairs if standing.effect else 0)
-
-
-def _effect(standing: Standing) -> dict[str, float | None]:
-    effect = standing.effect
-    found: dict[str, float | None] = {"pairs": effect.pairs if effect else None}
-    for name in ("difference", "ratio"):
-        each: Difference | None = getattr(effect, name) if effect else None
-        found[name] = each.mean if each else None
-        found[f"{name}_low"] = each.low if each else None
-        found[f"{name}_high"] = each.high if each else None
-    return found
 
 
 def _with_interval(difference: Difference, unit: str) -> str:
