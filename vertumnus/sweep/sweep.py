@@ -78,7 +78,7 @@ def runs_there(jobs: Sequence[Job], words: Sequence[str]) -> Mapping[int, Ending
     The sweep is kept, so that it can be compared. Raises ConfigError when that is not possible.
     """
     runs_dir = Path(jobs[0].config.runs_dir)
-    return done_before(runs_dir, _keep(jobs, words, runs_dir).sweep, dict(enumerate(jobs, 1)))
+    return done_before(runs_dir, _keep(jobs, words, (), runs_dir).sweep, dict(enumerate(jobs, 1)))
 
 
 def _seed_by_seed(jobs: Mapping[int, Job]) -> list[tuple[int, Job]]:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from vertumnus.config import to_run_config
 from vertumnus.policy.reconfig.initial import compositions
-from vertumnus_profiling.tune.objectives import OBJECTIVES
+from vertumnus_profiling.tune.objectives import OBJECTIVES, Requests
 from vertumnus_profiling.tune.search import Found, Pair, halve, points, rungs
 from vertumnus_profiling.tune.slices import Slice
 from vertumnus_profiling.tune.spaces import parameters_of, with_values
@@ -45,7 +45,7 @@ class Tuned(NamedTuple):
     static_s: float
 
 
-def tune_cell(cell: Cell, train: Sequence[Slice], runners: Runners, draw: int = 0) -> Tuned:
+def tune_cell(cell: Cell, train: Sequence[Slice], runners: Runners[Requests], draw: int = 0) -> Tuned:
     """Search pool, weights and threshold on *train*; *draw* is the seed of the points."""
     pools = _pools(cell.vertumnus)
     by_pool = _best(cell.vertumnus, pools, train, runners)
@@ -72,7 +72,7 @@ def _pools(tree: Tree) -> list[Changes]:
 
 
 def _searched(
-    tree: Tree, trials: int, train: Sequence[Slice], runners: Runners, draw: int
+    tree: Tree, trials: int, train: Sequence[Slice], runners: Runners[Requests], draw: int
 ) -> tuple[Mapping[str, float], Found]:
     """Return the best values of the policy of *tree*, by field, and what they cost."""
     keys = parameters_of("policy", (), to_run_config(tree))
@@ -81,7 +81,7 @@ def _searched(
     return {key.partition(".")[2]: value for key, value in tried[found.trial].items()}, found
 
 
-def _best(tree: Tree, tried: Sequence[Changes], train: Sequence[Slice], runners: Runners) -> Found:
+def _best(tree: Tree, tried: Sequence[Changes], train: Sequence[Slice], runners: Runners[Requests]) -> Found:
     mean_ttft = OBJECTIVES["mean_ttft"]
     costs: dict[Pair, float] = {}
 

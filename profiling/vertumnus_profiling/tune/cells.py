@@ -22,8 +22,10 @@ from vertumnus.config import did_you_mean
 from vertumnus.domain.errors import ConfigError, VertumnusError
 from vertumnus.records.provenance import git_revision
 from vertumnus.run.interrupts import one_interrupt
+from vertumnus_profiling.tune import trials
 from vertumnus_profiling.tune.cell_file import FOLDER, entry, read_entries, write_entries
 from vertumnus_profiling.tune.cell_search import Cell, tune_cell
+from vertumnus_profiling.tune.objectives import Requests
 from vertumnus_profiling.tune.slices import Slice, read_slices
 from vertumnus_profiling.tune.trials import Runners
 
@@ -90,7 +92,7 @@ def _problems(read: argparse.Namespace, known: Sequence[str]) -> Iterator[str]:
 
 
 def _tune(read: argparse.Namespace) -> None:
-    with Runners(read.workers) as runners:
+    with Runners(read.workers, trials.measured) as runners:
         for name in read.cells:
             path = FOLDER / f"{name}.yaml"
             kept = read_entries(path)
@@ -101,7 +103,7 @@ def _tune(read: argparse.Namespace) -> None:
                     write_entries(path, _in_order(kept), f"{PROGRAM} {shlex.quote(name)}")
 
 
-def _tuned(cell: Cell, train: Sequence[Slice], runners: Runners) -> dict[str, Any]:
+def _tuned(cell: Cell, train: Sequence[Slice], runners: Runners[Requests]) -> dict[str, Any]:
     return entry(tune_cell(cell, train, runners), _made(cell, train))
 
 
