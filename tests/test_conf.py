@@ -137,20 +137,28 @@ def test_every_group_stays_the_users_to_choose(words: tuple[str, ...]) -> None:
 
 
 CELLS = tuple(entry.name for entry in entries("cell"))
+TUNED = [
+    (file.stem, level)
+    for file in sorted((CONF / "cell" / "tuned").glob("*.yaml"))
+    for level in yaml.safe_load(file.read_text(encoding="utf-8"))
+]
 
 
-@pytest.mark.parametrize("level", ["lowest", "low", "middle", "high", "highest"])
-@pytest.mark.parametrize("cell", CELLS)
-def test_every_cell_has_its_pool_and_its_tuned_policies(cell: str, level: str) -> None:
-    """At each rate of the grid: a pool of both degrees, which the tuned policies share."""
+@pytest.mark.parametrize(("cell", "level"), TUNED)
+def test_a_tuned_cell_has_a_pool_that_its_policies_share(cell: str, level: str) -> None:
+    """Workers of both degrees, the same for ours, the published one and the threshold's."""
     words = ("+experiment=routing_grid", f"cell={cell}", f"grid.level={level}")
-    configs = [
-        config_of(*words, f"policy={policy}") for policy in ("vertumnus", "paper_tuned", "static_tuned")
-    ]
+    policies = ("vertumnus", "paper_tuned", "static_tuned")
+    configs = [config_of(*words, f"policy={policy}") for policy in policies]
     assert [validate(config) for config in configs] == [[], [], []]
     assert configs[0].cluster == configs[1].cluster == configs[2].cluster
     assert set(configs[0].cluster.initial_composition().counts()) == set(configs[0].cluster.degrees)
     assert configs[0].arrival.rate is not None
+
+
+def test_every_cell_is_tuned_for_its_highest_rate() -> None:
+    """The others can be made at any time; this one is what the grid is judged by."""
+    assert {cell for cell, level in TUNED if level == "highest"} == set(CELLS)
 
 
 def test_rates_of_a_cell_rise() -> None:
