@@ -113,7 +113,7 @@ def run_values(
     counted = [metric for metric in metrics if metric.column is None]
     found = measured_values(runs_dir, [run.run_id for run in runs], counted)
     told = ((run, metric) for run in runs for metric in metrics if metric.column is not None)
-    return found | {(run.run_id, metric.name): run.row[str(metric.column)] for run, metric in told}
+    return found | {(run.run_id, metric.name): metric.of_run(run.row) for run, metric in told}
 
 
 def _baseline(groups: Sequence[str], wanted: str | None) -> str:

@@ -171,7 +171,7 @@ class _Table:
 
 
 def _values(runs: Sequence[Member], metric: Metric) -> Pairable:
-    samples = (Sample("", run.seed, run.arrivals, run.row[metric.column]) for run in runs)
+    samples = (Sample("", run.seed, run.arrivals, metric.of_run(run.row)) for run in runs)
     return pairable(samples, "")
 
 

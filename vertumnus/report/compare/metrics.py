@@ -1,8 +1,8 @@
 """What can be compared: each metric's column, its unit, and which way is better."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from vertumnus.domain.errors import ConfigError
 
@@ -19,6 +19,10 @@ class Metric(NamedTuple):
     """Whether groups differ by a factor, as latencies do, and not by an amount."""
     by_phase: str | None = None
     """The same over the requests of a phase, as SQL over the requests table; None where that says nothing."""
+
+    def of_run(self, row: Mapping[str, Any]) -> float | None:
+        """Return it as a *row* of the runs table has it; None where no column does."""
+        return None if self.column is None else row[self.column]
 
     @property
     def title(self) -> str:
