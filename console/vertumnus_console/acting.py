@@ -5,6 +5,8 @@ from time import monotonic
 from types import UnionType
 from typing import ClassVar
 
+from textual.events import Key as KeyPress
+
 from vertumnus.domain.cluster import CpGroup
 from vertumnus.domain.facts import Action
 from vertumnus.domain.move import Direction
@@ -13,7 +15,7 @@ from vertumnus_console.desk import Link, Wish
 from vertumnus_console.dialogs.confirm import ConfirmMove
 from vertumnus_console.dialogs.parameters import Parameters, Setting
 from vertumnus_console.dialogs.places import ChoosePlace
-from vertumnus_console.keys import Key
+from vertumnus_console.keys import KEYS, Key
 from vertumnus_console.looks.places import Place, copy_places, reclaim_places
 from vertumnus_console.panes.cluster import ClusterPane
 from vertumnus_console.panes.trie import TriePane
@@ -64,6 +66,16 @@ class OperatorScreen(RunScreen):
             return True
         is_speed = action == "speed" and self.drawn is not None and self.drawn.is_live
         return action not in self.NEEDS and not is_speed
+
+    def on_key(self, event: KeyPress) -> None:
+        """Say why a key does nothing."""
+        if not event.is_printable or event.character is None:
+            return
+        name = next((key.name for key in KEYS if event.key in self._keys(key)), None)
+        if name is None:
+            self.say(f"{event.character}: no such key here; ? lists them")
+        elif self.desk.link is Link.READ_ONLY:
+            self.say(f"{event.character}: {name} changes the run; this console was started with --read-only")
 
     def told(self, before: Snapshot | None, now: Snapshot) -> None:
         """Say what operators did since, and what was refused; the run's end is said last."""
@@ -153,6 +165,8 @@ class OperatorScreen(RunScreen):
     def _is_offered(self, name: str) -> bool:
         if name in ON_PANES and not isinstance(self.pane, ON_PANES[name]):
             return False
+        if name == "undo" and not self._has_tuned():
+            return False
         needed = self.NEEDS.get(name)
         if needed is not None:
             return needed in self.desk.actions or (name in PREVIEWED and self.desk.link is Link.NONE)
@@ -160,6 +174,14 @@ class OperatorScreen(RunScreen):
             is_live = self.drawn is not None and self.drawn.is_live
             return "speed" in self.desk.actions if is_live else True
         return True
+
+    def _keys(self, key: Key) -> list[str]:
+        return self.keys_of.get(key.name, key.keys).split(",")
+
+    def _has_tuned(self) -> bool:
+        """Return whether a parameter was changed lately, so that the change can be taken back."""
+        acts = () if self.drawn is None else self.drawn.view.acts
+        return any(act.accepted and act.what.startswith("tune") for act in acts)
 
     def _as_it_is(self, key: Key) -> Key:
         """Return *key* with the label of what it would do now."""
@@ -202,10 +224,14 @@ class OperatorScreen(RunScreen):
 
     def _is_past(self, action: Action) -> bool:
         """Return whether what is shown of a live run is not its present; if so, say what to do."""
-        is_past = self.drawn is not None and self.drawn.is_live and not self.drawn.follows
-        if is_past:
+        drawn = self.drawn
+        if drawn is None or not drawn.is_live or (drawn.follows and drawn.end_ns is not None):
+            return False
+        if drawn.follows:
+            self.say(f"{action}: the log is still being read up to now; try again in a moment")
+        else:
             self.say(f"{action}: what you see is past; end goes back to now, where things can be changed")
-        return is_past
+        return True
 
     def _confirm(self, kind: Direction, workers_of: Callable[[CpGroup], tuple[CpGroup, ...]]) -> None:
         """Show what *kind* of the selected worker would do; while the run goes, ask whether to do it."""

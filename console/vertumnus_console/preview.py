@@ -1,7 +1,8 @@
 """What a split or merge would mean, asked of the pool as it is shown."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from concurrent.futures import Future
+from contextlib import suppress
 from threading import Thread
 from typing import NamedTuple
 
@@ -23,6 +24,8 @@ from vertumnus_console.player import Player
 from vertumnus_console.replay import Replay
 from vertumnus_console.words import LABEL, brief, duration, labelled, percent
 
+NAMED = 10
+"""Workers that are named at most."""
 SPAN_NS: Nanoseconds = 60 * SECOND
 """The arrivals of this long before stand for those to come."""
 
@@ -42,7 +45,10 @@ def preview(player: Player, kind: Direction, workers: tuple[CpGroup, ...]) -> Pr
     replay, now = player.replay, player.replay.now_ns or 0
     pool, lattice = replay.pool.control.pool, replay.header.lattice
     busy = frozenset(group for t in replay.pool.control.transitions for group in t.move.sources)
-    move = check_move(pool.serving, lattice, kind, workers, busy)
+    try:
+        move = check_move(pool.serving, lattice, kind, workers, busy)
+    except ConfigError as error:
+        raise ConfigError(*error.problems, *_instead(replay, kind)) from error
     held = [str(group) for group in workers if pool.workers[group].held_by]
     if held:
         raise ConfigError(f"{kind}: {', '.join(held)} is drained; reopen it first (d)")
@@ -53,6 +59,18 @@ def preview(player: Player, kind: Direction, workers: tuple[CpGroup, ...]) -> Pr
         *_mode(replay, now),
     ]
     return Preview(move, tuple(lines), _question(replay, move, now))
+
+
+def _instead(replay: Replay, kind: Direction) -> Iterator[str]:
+    """Yield which workers a *kind* is possible for, so that one need not try them all."""
+    control, possible = replay.pool.control, []
+    for group in control.pool.groups:
+        workers = (group,) if kind == "split" else (group, group.sibling)
+        with suppress(ConfigError):
+            control.legal_move(kind, workers)
+            possible.append(str(group))
+    shown = ", ".join(possible[:NAMED]) + (", ..." if len(possible) > NAMED else "")
+    yield f"a {kind} is possible now for {shown}" if possible else f"no {kind} is possible now"
 
 
 def forecast(question: Question) -> tuple[str, ...]:

@@ -59,7 +59,8 @@ class RunScreen(Screen[None]):
         self.shown = shown
         self.drawn: Snapshot | None = None
         """What is on the screen."""
-        self._keys_of = keymap
+        self.keys_of = keymap
+        """A user's own keys by the name of what they do."""
         self._hush: Timer | None = None
         self._waiting: list[tuple[Future[object], Callable[[object], None]]] = []
 
@@ -80,8 +81,8 @@ class RunScreen(Screen[None]):
 
     def on_mount(self) -> None:
         """Look at the feed from now on."""
-        self.query_one(TabLine).show("overview", self._keys_of)
-        self.query_one(KeyLine).show(self.offered(), self._keys_of)
+        self.query_one(TabLine).show("overview", self.keys_of)
+        self.query_one(KeyLine).show(self.offered(), self.keys_of)
         self.set_interval(INTERVAL_S, self.draw)
 
     # ---- drawing --------------------------------------------------------------------------------
@@ -129,7 +130,7 @@ class RunScreen(Screen[None]):
             return
         before, self.drawn = self.drawn, snapshot
         self.query_one(TopLine).show(snapshot, self.desk)
-        self.query_one(KeyLine).show(self.offered(), self._keys_of)
+        self.query_one(KeyLine).show(self.offered(), self.keys_of)
         self.pane.show(snapshot)
         self.told(before, snapshot)
 
@@ -174,8 +175,8 @@ class RunScreen(Screen[None]):
         pane = self.pane
         look = getattr(pane, "LOOK", None)
         self.feed.ask(lambda player: player.look(look))
-        self.query_one(TabLine).show(name, self._keys_of)
-        self.query_one(KeyLine).show(self.offered(), self._keys_of)
+        self.query_one(TabLine).show(name, self.keys_of)
+        self.query_one(KeyLine).show(self.offered(), self.keys_of)
         self.say("")
         if self.drawn is not None:
             pane.show(self.drawn)
@@ -237,7 +238,7 @@ class RunScreen(Screen[None]):
 
     def action_help(self) -> None:
         """Open the help."""
-        self.app.push_screen(help_screen(str(self.pane.id), self._keys_of, KEYS))
+        self.app.push_screen(help_screen(str(self.pane.id), self.keys_of, KEYS))
 
     def select(self, group: CpGroup | None) -> None:
         """Let the keys act on *group*."""

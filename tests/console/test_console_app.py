@@ -173,6 +173,18 @@ def test_every_screen_shows_what_it_is_for(recorded_run: RunDir, size: tuple[int
     drive(app, script, size=size)
 
 
+def test_a_key_that_is_none_says_so(recorded_run: RunDir) -> None:
+    """A wrong key is answered with where the right ones are listed."""
+    app = of(recorded_run)
+
+    async def script(pilot: "Pilot[None]") -> None:
+        await at_end(pilot, app)
+        await pilot.press("i")
+        assert text_of(app, "#message") == "i: no such key here; ? lists them"
+
+    drive(app, script)
+
+
 def test_themes_and_leaving(recorded_run: RunDir) -> None:
     """D goes light and dark, q leaves with 0."""
     app = of(recorded_run)

@@ -42,6 +42,7 @@ def test_every_action_and_its_refusal(tmp_path: Path) -> None:
             await point(pilot, app, CpGroup(32, 2))
             await pilot.press("s")
             await until(pilot, lambda: "degree 1 is not supported" in text_of(app, "#preview"), "why not")
+            assert "a split is possible now for 0x4, 4x4" in text_of(app, "#preview")
             await pilot.press("escape", "m")
             await until(
                 pilot,
@@ -141,6 +142,10 @@ def test_read_only_has_no_action_anywhere(tmp_path: Path) -> None:
             await pilot.press("b")
             await pilot.press("s", "m", "d", "a", "f", "p", "z", "plus", "minus", "h", "t", "y", "x", "o")
             assert app.screen.query("#overview")  # no dialog came up
+            await pilot.press("m")
+            assert "merge changes the run; this console was started with --read-only" in text_of(
+                app, "#message"
+            )
             names = {key.name for key in of_kind("act")}
             offered = {command.title for command in app.get_system_commands(app.screen)}
             assert not names & offered and "workers" in offered

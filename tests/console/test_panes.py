@@ -7,6 +7,7 @@ from vertumnus.domain.cluster import CpGroup, Lattice
 from vertumnus.domain.units import SECOND
 from vertumnus_console.events import Event
 from vertumnus_console.panes import choices, queues, trie, workers
+from vertumnus_console.panes.cluster import surviving
 from vertumnus_console.panes.events import listed
 from vertumnus_console.panes.strip import LEGEND, MARKS, strip
 from vertumnus_console.view import Running, WorkerView
@@ -22,6 +23,21 @@ def test_boxes_are_as_wide_as_degrees() -> None:
     """A worker of degree 2 takes twice the width of one of degree 1; each names degree, state and queue."""
     line = strip((PAIR, LEFT, RIGHT), FOUR, 7 + 4 * 10).plain
     assert line == "node 0 [CP2 > 3q 1.00 s   ][CP1 .   ][CP1 x   ]"
+
+
+def test_boxes_are_filled_by_work() -> None:
+    """The busiest, if it has two seconds of work, is filled to the end, the others in proportion to it."""
+    busiest = replace(LEFT, group=CpGroup(2, 1), state="prefill", queue_ns=4 * SECOND)
+    drawn = strip((PAIR, busiest, RIGHT), FOUR, 7 + 4 * 10)
+    filled = [drawn.plain[span.start : span.end] for span in drawn.spans if "muted" in str(span.style)]
+    assert len("".join(filled)) == len("node 0 ") + 5 + 10  # 1 s of 4 s of 20 characters, and all of 10
+
+
+def test_a_selected_worker_survives_as_what_was_made_of_it() -> None:
+    """After a merge or a split, the worker with its first rank."""
+    assert surviving((PAIR, LEFT, RIGHT), CpGroup(0, 4)) == PAIR
+    assert surviving((PAIR, LEFT, RIGHT), CpGroup(1, 1)) == PAIR
+    assert surviving((PAIR, LEFT), CpGroup(3, 1)) is surviving((PAIR,), None) is None
 
 
 def test_nodes_are_lines() -> None:
@@ -74,7 +90,7 @@ def test_cells_fit_their_columns() -> None:
 def test_events_are_taken_literally() -> None:
     """A reason with square brackets or a tag is shown as it is."""
     shown = listed((Event(61 * SECOND, "rank_lost", "rank 3: [red]exit[/red] [1]"),)).plain
-    assert shown == "   1:01.0  rank lost      rank 3: [red]exit[/red] [1]"
+    assert shown == "   1:01.0  rank lost rank 3: [red]exit[/red] [1]"
 
 
 def test_numbers_are_short() -> None:

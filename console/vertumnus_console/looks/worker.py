@@ -2,6 +2,7 @@
 
 from vertumnus.domain.cluster import CpGroup
 from vertumnus.domain.units import Nanoseconds, to_seconds
+from vertumnus.policy.placement import Decision, Offer
 from vertumnus_console.looks.decisions import runner_up
 from vertumnus_console.looks.queues import queues
 from vertumnus_console.replay import Replay
@@ -54,13 +55,17 @@ def _chosen(replay: Replay, group: CpGroup) -> list[str]:
     for decision, _ in reversed(replay.folds.choices):
         if decision.chosen is None or decision.offers[decision.chosen].worker != group:
             continue
-        offer, second = decision.offers[decision.chosen], runner_up(decision)
-        why = (
-            f"q {duration(to_seconds(offer.queue_ns))} + s {duration(to_seconds(offer.service_ns))} "
-            f"with {brief(offer.cached_tokens)} cached"
-        )
-        over = "" if second is None else f", rather than {decision.offers[second].worker}"
-        lines.append(f"{clock(decision.at):>9} request {decision.request_id}: {why}{over}")
+        lines.append(_choice(decision, decision.offers[decision.chosen]))
         if len(lines) == LINES:
             break
-    return ["", "came here lately, since", *(lines or ["none of the newest placements"])]
+    return ["", "came here lately, because of", *(lines or ["none of the newest placements"])]
+
+
+def _choice(decision: Decision, offer: Offer) -> str:
+    second = runner_up(decision)
+    wait, service = duration(to_seconds(offer.queue_ns)), duration(to_seconds(offer.service_ns))
+    over = "" if second is None else f"  over {decision.offers[second].worker}"
+    return (
+        f"{clock(decision.at):>9} request {decision.request_id:<6}wait {wait:>7}  service {service:>7}  "
+        f"P {brief(offer.cached_tokens):>5}{over}"
+    )

@@ -43,7 +43,8 @@ class ClusterPane(VerticalScroll):
     def show(self, snapshot: Snapshot) -> None:
         """Draw *snapshot*."""
         self._snapshot, view = snapshot, snapshot.view
-        chosen = next((each for each in view.workers if each.group == self.selected), None)
+        chosen = surviving(view.workers, self.selected)
+        self.selected = None if chosen is None else chosen.group
         self._set("composition", Content.styled(f"{view.composition}, {self._lattice.gpus} GPUs", "bold"))
         # a scroll bar may come: two columns less than there are
         width = max(20, self.size.width - 2)
@@ -74,6 +75,13 @@ class ClusterPane(VerticalScroll):
         drawn = static.content
         if not (isinstance(drawn, Content) and content.is_same(drawn)):  # ``==`` compares the words alone
             static.update(content)
+
+
+def surviving(workers: Iterable[WorkerView], selected: CpGroup | None) -> WorkerView | None:
+    """Return the worker that is *selected*, or what was made of it: the one with its first rank."""
+    if selected is None:
+        return None
+    return next((each for each in workers if selected.first_rank in each.group.ranks), None)
 
 
 def described(worker: WorkerView) -> str:

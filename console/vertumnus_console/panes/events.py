@@ -44,7 +44,7 @@ def event_line(event: Event) -> Content:
     """Return one event: when, what kind, what."""
     return Content.assemble(
         f"{clock(event.t_ns):>9}  ",
-        (event.kind.replace("_", " ").ljust(15), STYLES.get(event.kind, OTHER)),
+        (f"{event.kind.replace('_', ' '):<9} ", STYLES.get(event.kind, OTHER)),
         event.text,
     )
 

@@ -20,11 +20,17 @@ class LogPane(Page):
 
     LOOK = Look("log", log, every=3)
 
+    def __init__(self, *, id: str) -> None:
+        super().__init__(id=id)
+        self._shown: tuple[Told, ...] = ()
+
     def show(self, snapshot: Snapshot) -> None:
         """Draw *snapshot*."""
         looked = snapshot.looked
-        if looked is not None and looked.name == self.LOOK.name and not looked.age:
-            self.tell(Content("\n").join([line(told) for told in looked.content]))
+        if looked is None or looked.name != self.LOOK.name or looked.content is self._shown:
+            return
+        self._shown = looked.content
+        self.tell(Content("\n").join([line(told) for told in looked.content]))
 
 
 def line(told: Told) -> Content:

@@ -41,6 +41,8 @@ class TopLine(Static):
 
 def mode(snapshot: Snapshot) -> str:
     """Return how the run is shown."""
+    if snapshot.is_live and snapshot.follows and snapshot.end_ns is None:
+        return "LIVE, reading the log up to now"
     if snapshot.is_live and snapshot.follows:
         return "LIVE" + ("" if snapshot.view.speed is None else pace(snapshot.view.speed))
     kind = "live run" if snapshot.is_live else "replay"

@@ -26,12 +26,15 @@ class TriePane(Table):
     def __init__(self, *, id: str) -> None:
         super().__init__(COLUMNS, "no prefix was asked for so far", id=id)
         self._prefixes: tuple[Prefix, ...] = ()
+        self._shown: TrieLook | None = None
 
     def show(self, snapshot: Snapshot) -> None:
         """Draw *snapshot*."""
-        if snapshot.looked is None or snapshot.looked.name != self.LOOK.name or snapshot.looked.age:
+        looked = snapshot.looked
+        if looked is None or looked.name != self.LOOK.name or looked.content is self._shown:
             return
-        look: TrieLook = snapshot.looked.content
+        look: TrieLook = looked.content
+        self._shown = look
         self._prefixes = look.prefixes
         self.border_title = f"{look.nodes:,} blocks known, {look.wanted:,} of them wanted"
         self.fill([row(prefix) for prefix in look.prefixes])
