@@ -114,6 +114,16 @@ def test_turning_back_takes_twice_as_much() -> None:
     assert [rig.window(1.0, 1.2, mean).move for mean in (0.85, 0.96, 0.98)] == [None, None, MERGE]
 
 
+def test_every_further_turn_takes_twice_as_much_again() -> None:
+    """A split, a merge for 20 %, then a split again only for more than 40 %, and a merge for more than 80 %."""
+    rig = Rig()
+    for needed, kind in [(0.1, SPLIT), (0.2, MERGE), (0.4, SPLIT), (0.8, MERGE)]:
+        for share, made in [(needed - 0.01, None), (needed + 0.01, kind)]:
+            means = (1.0 - share, 1.2) if kind == SPLIT else (1.2, 1.0 - share)
+            assert rig.window(1.0, *means).move == made
+            rig.controller.note_transition()  # nothing adds up over these windows
+
+
 def test_a_new_demand_may_want_the_opposite_at_once() -> None:
     """A split for 400 requests a window, then 100: the merge needs 10 %, not twice that."""
     rig = Rig()

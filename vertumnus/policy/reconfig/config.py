@@ -123,8 +123,8 @@ class WhatIfController(Movable, frozen=True, kw_only=True, tag_field="name", tag
     """A move is made when the shares of the mean TTFT that its kind would have saved, window by window,
     add up to more than this; what it would have cost takes away from the sum, which never is below 0."""
     turn_factor: float = 2.0
-    """As many times ``min_gain`` for a move the other way than the last one for the same demand: chance must
-    not turn it."""
+    """As many times ``min_gain`` for a move the other way than the last one for the same demand, and again as
+    many times for each turn before: chance must not turn it, least of all to and fro."""
     persistence: int = 1
     """Windows in a row, at least, in which a kind of move would have saved something."""
     cooldown_windows: int = 0

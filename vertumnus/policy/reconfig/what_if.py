@@ -45,6 +45,8 @@ class WhatIf:
         self._evidence = Evidence()
         self._last: Direction | None = None
         """The kind of the last move that it made for this demand; a new demand may well want the opposite."""
+        self._turns = 0
+        """Moves for this demand that went the other way than the one before."""
 
     @property
     def config(self) -> WhatIfController:
@@ -74,7 +76,7 @@ class WhatIf:
         """End the window and ask for a forecast, unless there is a reason not to, which is noted."""
         report = self._window.close(due_ns)
         if self._past.note(report.requests):
-            self._last = None
+            self._last, self._turns = None, 0
             self._evidence.forget()
         candidates = self._candidates(view)
         reason = self._reason_not_to_ask(view, candidates)
@@ -113,10 +115,11 @@ class WhatIf:
         leading = self._evidence.leading()
         shown = self._evidence.of(leading)
         turns = leading is not None and self._last is not None and leading != self._last
-        needed = config.min_gain * (config.turn_factor if turns else 1.0)
+        needed = config.min_gain * (config.turn_factor ** (self._turns + 1) if turns else 1.0)
         is_due = shown.gain > needed and shown.windows >= config.persistence
         move = best[leading].move if leading is not None and is_due else None
-        self._last = self._last if move is None else move.kind
+        if move is not None:
+            self._last, self._turns = move.kind, self._turns + turns
         return Verdict((self._note(question.report, describe(outcomes), question, move),), move)
 
     def _candidates(self, view: PoolView) -> list[Move]:
