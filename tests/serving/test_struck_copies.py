@@ -122,7 +122,7 @@ def outcomes(reason: str, blow: str, seeds: Iterable[int], points: Iterable[int]
 @pytest.mark.parametrize("blow", ["dies", "drain", "split", "merge", "evicts"])
 def test_a_struck_copy(reason: str, blow: str) -> None:
     """Whoever dies, drains, splits, merges or evicts: the copy ends, and every request is served."""
-    counts = outcomes(reason, blow, [SEEDS[reason]], range(0, 4, 3))
+    counts = outcomes(reason, blow, [SEEDS[reason]], [1])
     print(dict(counts))
     assert counts["failed"] + counts["finished"] > 0
     if blow == "dies":
