@@ -5,6 +5,7 @@ import pytest
 from vertumnus.domain.units import SECOND
 from vertumnus.trace.phases import Phase, phased
 from vertumnus.trace.rows import TraceRow
+from vertumnus.trace.tool_agent import tool_agent
 
 PHASES = (
     Phase(duration_s=20, rate=40, long_share=0.0, long_tokens=4_096),
@@ -49,3 +50,12 @@ def test_no_row_is_served_twice() -> None:
     """A row that was passed over and taken later is gone."""
     ids = [row.block_ids[-1] for row in phased(PHASES, 0) if row.block_ids and row.input_tokens % 512]
     assert len(set(ids)) == len(ids)  # a partial last block is its request's own
+
+
+def test_seeds_side_by_side_share_no_requests() -> None:
+    """Where a seed's trace is used up another one follows, not the neighbour's: seeds are independent samples."""
+    own, next_one = tool_agent(1), tool_agent(2)
+    rows = phased((Phase(duration_s=len(own) / 280, rate=300),), 1)
+    beyond = [(row.input_tokens, row.output_tokens) for row in rows[len(own) :]]
+    assert len(beyond) > 500
+    assert beyond != [(row.input_tokens, row.output_tokens) for row in next_one[: len(beyond)]]

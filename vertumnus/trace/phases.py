@@ -2,7 +2,7 @@
 
 Requests are those of the tool-agent generator, in its order, so that prefixes recur as they do there;
 a phase only chooses between short and long ones and sets the rate. Arrivals are Poisson within a
-phase. A generator's trace that is used up is followed by that of the next seed, whose ids are its own.
+phase. A generator's trace that is used up is followed by that of a far-off seed, whose ids are its own.
 """
 
 from collections import deque
@@ -60,6 +60,10 @@ def _ns(at_s: float) -> Nanoseconds:
     return round(at_s * SECOND)
 
 
+SEEDS_APART = 1_000_000_007
+"""From one seed's trace to the one that continues it: no run's seeds are so far apart, so none share requests."""
+
+
 class _Source:
     """Rows of the tool-agent generator, the next one of a wanted kind at a time."""
 
@@ -94,7 +98,7 @@ def _endless(seed: int) -> Iterator[TraceRow]:
         rows = tool_agent(seed)
         yield from (_renumbered(row, offset) for row in rows)
         offset += 1 + max(max(row.block_ids or (0,)) for row in rows)
-        seed += 1
+        seed += SEEDS_APART
 
 
 def _renumbered(row: TraceRow, offset: int) -> TraceRow:

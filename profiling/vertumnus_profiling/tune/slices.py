@@ -73,16 +73,9 @@ def _file_problems(slices: Sequence[Slice], config: RunConfig) -> Iterator[str]:
 
 
 def _share(one: Slice, other: Slice, config: RunConfig) -> bool:
-    seeds_of_one, seeds_of_other = _drawn(one, config), _drawn(other, config)
+    seeds = {config.seed if part.seed is None else part.seed for part in (one, other)}
     apart_in_time = one.end_s <= other.start_s or other.end_s <= one.start_s
-    return bool(seeds_of_one & seeds_of_other) and not apart_in_time
-
-
-def _drawn(part: Slice, config: RunConfig) -> set[int]:
-    """Return the generator's seeds whose requests *part* may hold."""
-    seed = config.seed if part.seed is None else part.seed
-    # the phases go on with the next seed's requests where they use up a seed's own
-    return {seed, seed + 1} if config.workload.generator == "phases" else {seed}
+    return len(seeds) == 1 and not apart_in_time
 
 
 def _seeds(word: str) -> Iterator[Slice]:

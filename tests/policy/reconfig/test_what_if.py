@@ -115,7 +115,7 @@ def test_turning_back_takes_twice_as_much() -> None:
 
 
 def test_every_further_turn_takes_twice_as_much_again() -> None:
-    """A split for 10 %, a merge for 20 %, a split again only for more than 40 %, a merge for more than 80 %."""
+    """A split for 10 %, a merge for 20 %, a split again only for 40 %, a merge again for 80 %."""
     rig = Rig()
     for needed, kind in [(0.1, SPLIT), (0.2, MERGE), (0.4, SPLIT), (0.8, MERGE)]:
         for share, made in [(needed - 0.01, None), (needed + 0.01, kind)]:
