@@ -53,7 +53,7 @@ def test_no_row_is_served_twice() -> None:
 
 
 def test_seeds_side_by_side_share_no_requests() -> None:
-    """Where a seed's trace is used up another one follows, not the neighbour's: seeds are independent samples."""
+    """Where a seed's trace is used up another one follows, not the neighbour's."""
     own, next_one = tool_agent(1), tool_agent(2)
     rows = phased((Phase(duration_s=len(own) / 280, rate=300),), 1)
     beyond = [(row.input_tokens, row.output_tokens) for row in rows[len(own) :]]
