@@ -73,8 +73,11 @@ def test_a_difference_is_paired() -> None:
 
 
 def test_attainment_is_weighted_by_tokens() -> None:
-    """Half of the tokens of each request within target is 50 %."""
-    assert attained(_requests(*[1.0] * 12, met=0.5)).value == 0.5
+    """Half of the tokens of each request within target is 50 %; 12 without a spread leave 3 / 12 open."""
+    found = attained(_requests(*[1.0] * 12, met=0.5))
+    assert (found.value, found.margin) == (0.5, 3 / 12)
+    uneven = Requests(np.ones(6), np.array([50.0, 10, 10, 10, 10, 10]), np.array([50.0, 10, 10, 10, 10, 10]))
+    assert attained(uneven).margin == pytest.approx(3 / (100**2 / 3_000))  # counts as 3.3 requests
 
 
 def _measured(name: str, ttft_s: float, highest: float | None, met: float = 1.0) -> Measured:

@@ -54,9 +54,11 @@ def figures(words: Sequence[str]) -> int:
         swept = [
             _swept(name, entries, overrides, read, loader) for name in _experiments(entries, read.simulated)
         ]
-    codes = [_run(each, read) for each in swept]
-    if INTERRUPTED in codes:
-        return INTERRUPTED
+    codes = []
+    for each in swept:
+        codes.append(_run(each, read))
+        if codes[-1] == INTERRUPTED:
+            return INTERRUPTED
     _write(entries, swept, overrides, read)
     return FAILED if FAILED in codes else max(codes)
 

@@ -149,9 +149,9 @@ def _model_words(overrides: Sequence[str]) -> list[str]:
     if not named:
         return []
     keys = {word.partition("=")[0] for word in overrides}
-    profiles = [
-        name for name in option_files("profile") if name.startswith(f"{named[-1]}-") and "-tp" not in name
-    ]
+    of_model = [name for name in option_files("profile") if name.startswith(f"{named[-1]}-")]
+    # MODEL-HARDWARE-tp4 and the like are variants of MODEL-HARDWARE
+    profiles = [name for name in of_model if not any(name.startswith(f"{other}-") for other in of_model)]
     if "profile" not in keys and len(profiles) != 1:
         known = sorted({name.partition("-")[0] for name in option_files("profile") if "-" in name})
         found = f"{len(profiles)} profiles" if profiles else "no profile"

@@ -1,5 +1,6 @@
 """An answer as text, or as what --json prints."""
 
+import shlex
 from collections.abc import Iterator
 from typing import Any
 
@@ -167,10 +168,10 @@ def _fits(choice: Measured, answer: Answer, options: Options) -> bool:
 def _command(answer: Answer, options: Options) -> str:
     candidate = answer.choice.candidate
     counts = ", ".join(f"{degree}: {count}" for degree, count in sorted(candidate.composition.items()))
-    words = [word for word in options.words if not word.startswith("controller=")]
-    shown = [f'"{word}"' if "'" in word else word for word in words]
-    return " ".join(
-        ["vertumnus", *shown, f"policy={candidate.policy_name}", f"'cluster.composition={{{counts}}}'"]
+    chosen = ("controller=", "policy=", "cluster.composition=")
+    words = [word for word in options.words if not word.startswith(chosen)]
+    return shlex.join(
+        ["vertumnus", *words, f"policy={candidate.policy_name}", f"cluster.composition={{{counts}}}"]
     )
 
 
