@@ -16,6 +16,13 @@ from vertumnus.report.paper.words import difference_text, stated_text, value_tex
     [
         ("x", exactly(2.71), (2.5, 2.4, 2.6), ("2.71x", "2.50x (2.40x to 2.60x)", "-7.7 %", "lower")),
         ("x", exactly(2.71), (2.7, 2.6, 2.8), ("2.71x", "2.70x (2.60x to 2.80x)", "-0.4 %", "agrees")),
+        ("x", exactly(2.71), (2.7, 2.69, 2.705), ("2.71x", "2.70x (2.69x to 2.71x)", "-0.4 %", "close")),
+        (
+            "share",
+            exactly(0.99),
+            (0.98, 0.9, 1.1),
+            ("99.0 %", "98.0 % (90.0 % to 100.0 %)", "-1.0 points", "agrees"),
+        ),
         ("share", (0.04, 0.08), (0.05, None, None), ("4.0 % to 8.0 %", "5.0 %", "within", "agrees")),
         (
             "share",

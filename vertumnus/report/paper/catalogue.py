@@ -5,7 +5,7 @@ from types import MappingProxyType
 from typing import NamedTuple, TypeAlias
 
 from vertumnus.domain.errors import ConfigError
-from vertumnus.report.paper import figure2, figure3, figure4, figure13, table1, table2
+from vertumnus.report.paper import figure2, figure3, figure4, figure13, figure14, table1, table2
 from vertumnus.report.paper.chapter import Chapter, Runs
 
 Make: TypeAlias = Callable[[Runs], Chapter]
@@ -30,6 +30,9 @@ class Entry(NamedTuple):
         return all(words.get(axis) in values for axis, values in self.only.items() if axis not in typed)
 
 
+SEEDS = ("1", "2", "3")
+"""As many as the paper repeats each experiment, of sweeps that declare more."""
+
 ENTRIES = (
     Entry("table1", "Table 1: workloads", table1.chapter, [table1.EXPERIMENT]),
     Entry("table2", "Table 2: TTFT targets", table2.chapter, [table2.EXPERIMENT]),
@@ -43,6 +46,10 @@ ENTRIES = (
         [figure4.SIMULATED], [figure4.EXECUTED],
     ),
     Entry("figure13", "Fig. 13: changing the composition", figure13.chapter, [figure13.EXPERIMENT]),
+    Entry(
+        "figure14", "Fig. 14: the prefix manager", figure14.chapter, [figure14.EXPERIMENT],
+        only={"seed": SEEDS},
+    ),
 )  # fmt: skip
 NAMES = tuple(entry.name for entry in ENTRIES)
 

@@ -214,7 +214,7 @@ def _at(values: Sequence[float | None], places: Sequence[int] | None = None) -> 
 def _scale(axes: Axes, scale: Scale, *, is_x: bool) -> None:
     axis = axes.xaxis if is_x else axes.yaxis
     if scale == "linear":
-        axis.set_major_locator(MaxNLocator(6))
+        axis.set_major_locator(MaxNLocator(6, steps=[1, 2, 5, 10]))
         return
     set_scale = axes.set_xscale if is_x else axes.set_yscale
     if scale == "tokens":

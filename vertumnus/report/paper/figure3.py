@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from math import inf
 from typing import Any
 
-from vertumnus.report.paper.chapter import Chapter, Claim, Runs, by, exactly, mean_of
+from vertumnus.report.paper.chapter import Chapter, Claim, Runs, by, mean_of
 from vertumnus.report.paper.panels import Panel, Picture, Series
 
 EXPERIMENT = "production_day"
@@ -39,11 +39,10 @@ def chapter(runs: Runs) -> Chapter:
 
 
 def _ends(what: str, column: str, stated: tuple[float, float], days: Sequence[Rows]) -> list[Claim]:
-    """Return the claims about the lowest and the highest hour of the day."""
-    low, high = stated
+    """Return the claims that the lowest and the highest hour of the day are within what is *stated*."""
     return [
-        Claim(f"{what}, lowest hour", "share", exactly(low), mean_of(_least(day, column) for day in days)),
-        Claim(f"{what}, highest hour", "share", exactly(high), mean_of(_most(day, column) for day in days)),
+        Claim(f"{what}, lowest hour", "share", stated, mean_of(_least(day, column) for day in days)),
+        Claim(f"{what}, highest hour", "share", stated, mean_of(_most(day, column) for day in days)),
     ]
 
 

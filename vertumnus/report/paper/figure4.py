@@ -21,7 +21,7 @@ CAUSES = (
 )
 AXIS_END = 0.25
 SHARES = (0.5, 0.9, 0.99)
-MOST_POINTS = 250
+MOST_POINTS = 120
 """Of each degree in the scatter, evenly taken."""
 Rows = Sequence[Mapping[str, Any]]
 

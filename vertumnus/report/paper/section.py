@@ -6,7 +6,7 @@ from typing import NamedTuple
 from vertumnus.report.compare.members import Member
 from vertumnus.report.paper.catalogue import Entry
 from vertumnus.report.paper.chapter import Chapter, Claim, Grid, Runs
-from vertumnus.report.paper.words import difference_text, stated_text, value_text, verdict
+from vertumnus.report.paper.words import SHARES, difference_text, stated_text, value_text, verdict
 
 
 class Section(NamedTuple):
@@ -56,23 +56,27 @@ def glance(sections: Sequence[Section]) -> Grid:
     for section in sections:
         claims = section.chapter.claims
         known = [claim for claim in claims if claim.ours is not None]
-        agreed = sum(verdict(claim) == "agrees" for claim in known)
+        agreed = sum(verdict(claim) in ("agrees", "close") for claim in known)
         kinds = " and ".join(sorted({line.partition(":")[0] for line in section.sources}))
         rows.append((section.entry.title, kinds, str(len(known)), str(agreed), _furthest(known)))
     return Grid(
         "",
-        ("", "", "statements compared", "that ours agrees with", "furthest off"),
+        ("", "", "statements compared", "agree, or are close", "furthest off"),
         rows,
     )
 
 
 def _furthest(claims: Sequence[Claim]) -> str:
     """Return the relative difference that is largest, of what differs by a factor."""
-    off = [claim for claim in claims if claim.unit not in ("share", "change", "points") and claim.lies]
+    off = [claim for claim in claims if claim.unit not in SHARES and claim.lies]
     if not off:
         return ""
     worst = max(off, key=lambda claim: abs(claim.lies) / abs(claim.paper[0] or 1.0))
     return f"{difference_text(worst)} ({worst.what})"
+
+
+def _counted(runs: int) -> str:
+    return "1 run" if runs == 1 else f"{runs} runs"
 
 
 def _source(experiment: str, runs: Sequence[Member], words: Sequence[str]) -> Iterator[str]:
@@ -85,7 +89,7 @@ def _source(experiment: str, runs: Sequence[Member], words: Sequence[str]) -> It
         seeds = ", ".join(str(seed) for seed in sorted({run.seed for run in members}))
         policies = ", ".join(sorted({str(run.row["policy"]) for run in members}))
         yield (
-            f"{kind.upper()}: {len(members)} runs of experiment {experiment}, seeds {seeds}, "
+            f"{kind.upper()}: {_counted(len(members))} of experiment {experiment}, seeds {seeds}, "
             f"policies {policies}; "
             f"{command}"
         )

@@ -13,9 +13,8 @@ SAYS = (
 )
 CAUSES = (
     "Attainable is what an idle pool would attain at its best degree with an unlimited cache that all "
-    "workers share, by the preset's prefill times: no policy gets above it. For DeepSeek-V4-Flash it is far "
-    "below 100 %, since the preset's prefill alone takes longer than 0.5 s for uncached prompts well below "
-    "8K tokens.",
+    "workers share, by the preset's prefill times: no policy gets above it. Where it is below 100 %, "
+    "the prefill of the longest prompts of a range takes longer than its target at the largest degree.",
     "The presets were chosen, not measured; a faster H20 than theirs would lift the ceiling.",
 )
 TARGETS: Mapping[str, tuple[str, tuple[float, float, float]]] = {

@@ -6,6 +6,10 @@ from vertumnus.report.compare.intervals import Difference
 from vertumnus.report.paper.chapter import Claim, Unit
 
 NOT_KNOWN = "no run"
+SHARES = ("share", "change", "points")
+"""Units that differ in points; the others differ by a factor."""
+CLOSE, CLOSE_SHARE = 0.02, 0.01
+"""2 %, or a point of shares: what the generators are calibrated to."""
 
 
 def number(value: float, unit: Unit) -> str:
@@ -29,7 +33,8 @@ def value_text(ours: Difference | None, unit: Unit) -> str:
     """Return a mean with its interval, "2.7x (2.6x to 2.8x)"; without for one seed, or without spread."""
     if ours is None:
         return NOT_KNOWN
-    mean, low, high = (None if each is None else number(each, unit) for each in ours)
+    bounds = (min(max(each, 0.0), 1.0) if each is not None and unit == "share" else each for each in ours)
+    mean, low, high = (None if each is None else number(each, unit) for each in bounds)
     return str(mean) if low is None or low == high else f"{mean} ({low} to {high})"
 
 
@@ -52,19 +57,22 @@ def difference_text(claim: Claim) -> str:
     away = claim.lies
     if not away:
         return "none" if claim.paper[0] == claim.paper[1] else "within"
-    if claim.unit in ("share", "change", "points"):
+    if claim.unit in SHARES:
         return f"{100 * away:+.1f} points"
     bound = claim.ours.mean - away
     return f"{100 * away / abs(bound):+.1f} %" if bound else number(away, claim.unit)
 
 
 def verdict(claim: Claim) -> str:
-    """Return "agrees" where what is stated meets our interval, else "higher" or "lower"; "" without a run."""
+    """Return "agrees" where what is stated meets our interval, "close" where ours is as near as `CLOSE`,
+    else "higher" or "lower"; "" without a run.
+    """
     if claim.ours is None:
         return ""
     mean, low, high = claim.ours
-    if (low if low is not None else mean) > claim.paper[1]:
-        return "higher"
-    if (high if high is not None else mean) < claim.paper[0]:
-        return "lower"
-    return "agrees"
+    lowest, highest = mean if low is None else low, mean if high is None else high
+    if lowest <= claim.paper[1] and highest >= claim.paper[0]:
+        return "agrees"
+    if abs(claim.lies) <= (CLOSE_SHARE if claim.unit in SHARES else CLOSE * abs(mean - claim.lies)):
+        return "close"
+    return "higher" if claim.lies > 0.0 else "lower"
