@@ -159,7 +159,14 @@ def test_mistakes_end_before_anything_is_simulated(
     assert message in capsys.readouterr().err
 
 
-QUESTION = (*POOL, "workload.requests=300", "arrival.jitter=uniform_tick", "--policies", "paper")
+QUESTION = (
+    *POOL,
+    "workload.requests=240",
+    "arrival.rate=3",
+    "arrival.jitter=uniform_tick",
+    "--policies",
+    "paper",
+)
 QUESTION = (*QUESTION, "--workers", "1")
 
 
@@ -171,7 +178,8 @@ def test_a_question_is_answered(capsys: pytest.CaptureFixture[str]) -> None:
     compositions = {json.dumps(each["composition"], sort_keys=True) for each in found["candidates"]}
     assert len(compositions) == len(found["candidates"]) == 3
     for each in found["candidates"]:
-        assert each["highest_rate"] > 0 and 0 < each["mean_ttft_s"] <= each["p90_ttft_s"]
+        assert each["highest_rate"] is None or each["highest_rate"] > 0
+        assert 0 < each["mean_ttft_s"] <= each["p90_ttft_s"]
     assert found["recommendation"]["composition"] == found["candidates"][0]["composition"]
     assert found["recommendation"]["ttft_margin_s"] > 0
     assert found["ceiling"]["mean_ttft_s"] < found["candidates"][0]["mean_ttft_s"]

@@ -27,6 +27,8 @@ HEIGHT = 3.1
 Dashes: TypeAlias = str | tuple[int, tuple[int, ...]]
 LINES: tuple[Dashes, ...] = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (1, 2)))
 """Dashes, which tell series apart as colours and marks do."""
+HEADROOM = 1.06
+"""Of an axis that begins at 0, so that the topmost mark is whole."""
 AS_FILE: Mapping[str, Mapping[str, object]] = {
     "svg": {"metadata": {"Date": None}},
     "png": {"dpi": 130, "metadata": {"Software": None}},
@@ -185,7 +187,7 @@ class _Panel:
             )
             axes.plot([low, high], [low, high], color=self._theme.ink, linewidth=1)
         if panel.from_zero:
-            axes.set_ylim(bottom=0.0)
+            axes.set_ylim(0.0, HEADROOM * float(axes.dataLim.y1))
         if panel.y_ticks:
             axes.set_yticks([at for at, _ in panel.y_ticks], [name for _, name in panel.y_ticks])
         axes.set_xlabel(panel.x_label)
