@@ -79,6 +79,9 @@ def _read(words: Sequence[str]) -> Namespace:
     parser.add_argument(
         "--jobs", type=positive, metavar="N", help="simulated runs at a time; default one a core"
     )
+    parser.add_argument(
+        "--only", action="append", default=[], metavar="KEY=a,b", help="of the sweeps, as with -m; repeatable"
+    )
     parser.add_argument("--simulated", action="store_true", help="leave out what is executed on this machine")
     parser.add_argument(
         "--full",
@@ -134,7 +137,9 @@ def _swept(
     def is_needed(job: Sequence[str]) -> bool:
         return read.full or any(entry.needs(words_by_key(job), typed) for entry in users)
 
-    composed = composed_jobs(job_words(words, loader, multirun=True), loader, is_sweep=True, keep=is_needed)
+    composed = composed_jobs(
+        job_words(words, loader, multirun=True), loader, is_sweep=True, only=read.only, keep=is_needed
+    )
     jobs = [sweep.Job(job.words, valid_config(job)) for job in composed]
     return Swept(experiment, composed, jobs, words)
 
@@ -158,7 +163,8 @@ def _write(
     members = {each.experiment: find_members(read.runs_dir, [sweep.id_of(each.jobs)]) for each in swept}
     runs = Runs(read.runs_dir, members)
     sections = [make_section(entry, runs, overrides) for entry in entries]
-    remarks = [f"A slice, made with {' '.join(overrides)}: no basis for conclusions."] if overrides else []
+    narrowed = [*overrides, *(f"--only {word}" for word in read.only)]
+    remarks = [f"A slice, made with {' '.join(narrowed)}: no basis for conclusions."] if narrowed else []
     for page in write_report(read.out, sections, remarks):
         print(page)
     if any(section.left_out for section in sections):

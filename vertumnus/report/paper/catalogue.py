@@ -5,7 +5,7 @@ from types import MappingProxyType
 from typing import NamedTuple, TypeAlias
 
 from vertumnus.domain.errors import ConfigError
-from vertumnus.report.paper import figure2, figure3, figure4, figure13, figure14, table1, table2
+from vertumnus.report.paper import figure2, figure3, figure4, figure13, figure14, rates, table1, table2
 from vertumnus.report.paper.chapter import Chapter, Runs
 
 Make: TypeAlias = Callable[[Runs], Chapter]
@@ -44,6 +44,16 @@ ENTRIES = (
     Entry(
         "figure4", "Fig. 4: accuracy of the prefill-time model", figure4.chapter,
         [figure4.SIMULATED], [figure4.EXECUTED],
+    ),
+    *(
+        Entry(
+            model.figures, f"{model.heading}: the methods at load, {model.title}", rates.chapter_of(model),
+            [rates.EXPERIMENT],
+            only={
+                "policy": rates.METHODS, "cell": model.cells, "grid.level": rates.LEVELS, "seed": SEEDS,
+            },
+        )
+        for model in (rates.DEEPSEEK, rates.QWEN)
     ),
     Entry("figure13", "Fig. 13: changing the composition", figure13.chapter, [figure13.EXPERIMENT]),
     Entry(

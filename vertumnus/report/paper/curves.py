@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 
 from vertumnus.report.compare.intervals import Difference
 from vertumnus.report.compare.members import Member
+from vertumnus.report.compare.metrics import Metric
 from vertumnus.report.paper.chapter import mean_of
 from vertumnus.report.paper.panels import Series
 
@@ -20,9 +21,9 @@ def curve(label: str, means: Mapping[float, Difference | None], scale: float = 1
     )
 
 
-def rate_curve(label: str, runs: Iterable[Member], column: str, scale: float) -> Series:
-    """Return *column* of *runs* over the request rate that each was given [requests/s]."""
+def rate_curve(label: str, runs: Iterable[Member], metric: Metric, scale: float) -> Series:
+    """Return *metric* of *runs* over the request rate that each was given [requests/s]."""
     rates: dict[float, list[float | None]] = {}
     for run in runs:
-        rates.setdefault(float(run.config["arrival"]["rate"]), []).append(run.row[column])
+        rates.setdefault(float(run.config["arrival"]["rate"]), []).append(metric.of_run(run.row))
     return curve(label, {rate: mean_of(values) for rate, values in rates.items()}, scale)

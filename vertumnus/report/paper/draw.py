@@ -188,8 +188,9 @@ class _Panel:
             axes.plot([low, high], [low, high], color=self._theme.ink, linewidth=1)
         if panel.from_zero:
             axes.set_ylim(0.0, HEADROOM * float(axes.dataLim.y1))
-        if panel.y_ticks:
-            axes.set_yticks([at for at, _ in panel.y_ticks], [name for _, name in panel.y_ticks])
+        if panel.x_ticks:
+            names = [name for _, name in panel.x_ticks]
+            axes.set_xticks([at for at, _ in panel.x_ticks], names, rotation=30, ha="right")
         axes.set_xlabel(panel.x_label)
         axes.set_ylabel(panel.y_label)
         axes.set_title(panel.title)

@@ -79,7 +79,6 @@ def _picture(members: Sequence[Member]) -> Picture:
 
 
 def _series(members: Sequence[Member], metric: str, scale: float) -> Iterator[Series]:
-    column = METRICS[metric].column
     settings: dict[str, list[Member]] = {}
     for run in members:
         label = (
@@ -87,4 +86,4 @@ def _series(members: Sequence[Member], metric: str, scale: float) -> Iterator[Se
         )
         settings.setdefault(label, []).append(run)
     for label, of_setting in settings.items():
-        yield rate_curve(label, of_setting, column, scale)
+        yield rate_curve(label, of_setting, METRICS[metric], scale)

@@ -45,7 +45,7 @@ class Panel(NamedTuple):
     y_scale: Scale = "linear"
     from_zero: bool = False
     """Whether the y axis begins at 0."""
-    y_ticks: Sequence[tuple[float, str]] = ()
+    x_ticks: Sequence[tuple[float, str]] = ()
     """Places and names that take the place of numbers."""
     marks: Sequence[float] = ()
     """Places on the x axis where something changes."""

@@ -42,10 +42,11 @@ def make_section(entry: Entry, runs: Runs, words: Sequence[str]) -> Section:
     of_entry = {
         name: runs.members[name] for name in (*entry.simulated, *entry.executed) if name in runs.members
     }
+    typed = [*words, *(f"--only {axis}={','.join(values)}" for axis, values in entry.only.items())]
     return Section(
         entry,
         entry.chapter(runs),
-        [line for name, members in of_entry.items() for line in _source(name, members.runs, words)],
+        [line for name, members in of_entry.items() for line in _source(name, members.runs, typed)],
         [line for members in of_entry.values() for line in members.left_out],
     )
 
