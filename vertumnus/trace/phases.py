@@ -61,7 +61,7 @@ def _ns(at_s: float) -> Nanoseconds:
 
 
 SEEDS_APART = 1_000_000_007
-"""From one seed's trace to the one that continues it: no run's seeds are so far apart, so none share requests."""
+"""From one seed's trace to the one that continues it; runs' seeds are nearer, so no two share requests."""
 
 
 class _Source:
