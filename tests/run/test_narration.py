@@ -3,8 +3,9 @@
 from pathlib import Path
 
 from tests.support.recorded import WORKERS, a_header, a_run_under_way, a_ulid
-from vertumnus.domain.codec import FACT, INPUT, Record
-from vertumnus.domain.facts import HandoffFailed, RankLost, StepFailed
+from vertumnus.domain.codec import FACT, INPUT, ORDER, Record
+from vertumnus.domain.facts import HandoffFailed, OperatorActed, RankLost, StepFailed
+from vertumnus.domain.orders import Answer
 from vertumnus.domain.units import SECOND
 from vertumnus.run import narration
 from vertumnus.run.narration import Narration
@@ -30,5 +31,12 @@ def test_losses_are_told_once_each(tmp_path: Path, monkeypatch) -> None:
     assert happen(Record(FACT, HandoffFailed(2 * SECOND, 5, 0, 0, "torn"))) == []
     assert happen(Record(INPUT, RankLost(3 * SECOND, 0, 0, "killed by SIGKILL"))) == [
         "at 3.0 s: rank lost, rank 0: killed by SIGKILL"
+    ]
+    refused = [
+        Record(INPUT, OperatorActed(4 * SECOND, 0, "script", "merge", (WORKERS[0], WORKERS[1]))),
+        Record(ORDER, Answer(0, False, "they are not siblings")),
+    ]
+    assert happen(*refused) == [
+        f"at 4.0 s: wish refused, merge {WORKERS[0]} + {WORKERS[1]} by script: they are not siblings"
     ]
     assert happen() == []

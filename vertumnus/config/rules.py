@@ -21,6 +21,7 @@ from vertumnus.policy.reconfig.config import (
     script_of,
 )
 from vertumnus.policy.reconfig.mode import Mode, configured_mode
+from vertumnus.policy.reconfig.moves import impossible
 from vertumnus.records.config import RecordsConfig
 from vertumnus.sim.config import SimConfig
 from vertumnus.trace.config import WorkloadConfig
@@ -189,20 +190,23 @@ def _capacity_for_history(
 
 
 def _script(controller: ControllerConfig, cluster: ClusterConfig) -> Iterator[str]:
-    groups = set(cluster.lattice.groups())
-    mode = configured_mode(controller)
+    lattice, mode = cluster.lattice, configured_mode(controller)
+    groups = set(lattice.groups())
     for place, wish in enumerate(script_of(controller)):
         if wish.action in ("auto", "manual") and mode != Mode.AUTO:
             yield (
                 f"controller.script[{place}].action: found {wish.action}, but controller={mode} has no "
                 "controller that moves workers"
             )
-        for worker in wish.groups():
-            if worker not in groups:
-                yield (
-                    f"controller.script[{place}].workers: found {worker}, which is no group of "
-                    f"{cluster.gpus} ranks at degrees {list(cluster.degrees)} (first rank x degree, aligned)"
-                )
+        strangers = [worker for worker in wish.groups() if worker not in groups]
+        for worker in strangers:
+            yield (
+                f"controller.script[{place}].workers: found {worker}, which is no group of "
+                f"{cluster.gpus} ranks at degrees {list(cluster.degrees)} (first rank x degree, aligned)"
+            )
+        if wish.action in ("split", "merge") and not strangers:
+            for problem in impossible(lattice, wish.action, wish.groups()):
+                yield f"controller.script[{place}].workers: {problem}"
 
 
 RULES: tuple[Rule, ...] = (

@@ -107,7 +107,8 @@ def _reconfigs(reconfigs: Sequence[dict[str, Any]]) -> Table:
         [_s(row["t_s"]), row["move"], *(_stage(row[f"{name}_s"]) for name in STAGES), row["outcome"]]
         for row in shown
     ]
-    counted = f"Transitions ({len(reconfigs):,})"
+    refused = sum(row["outcome"] == "refused" for row in reconfigs)
+    counted = f"Transitions ({len(reconfigs) - refused:,}{f', {refused:,} refused' if refused else ''})"
     title = counted if len(shown) == len(reconfigs) else f"{counted}, the last {len(shown)}"
     return grid(title, ("begun", "move", *STAGES, "outcome"), rows)
 

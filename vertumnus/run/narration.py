@@ -23,6 +23,7 @@ SAID = frozenset(
         "step_failed",
         "transition_failed",
         "transition_reopened",
+        "wish_refused",
     )
 )
 """Faults that are told while the run goes; those of single requests and copies are in its tables."""
@@ -67,6 +68,10 @@ class Narration:
         if now >= self._next_flush:
             self._next_flush = now + FLUSH_S
             self._flush()
+
+    def end(self) -> None:
+        """Tell what has not been told yet."""
+        self._flush()
 
     def _flush(self) -> None:
         self._recorder.flush()

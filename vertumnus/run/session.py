@@ -1,6 +1,6 @@
 """The part of a run that both backends share: a folder, a log, the loop, and the end whatever it is."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from time import perf_counter
@@ -16,7 +16,7 @@ from vertumnus.domain.errors import VertumnusError
 from vertumnus.domain.facts import OperatorActed
 from vertumnus.domain.profile import ModelProfile
 from vertumnus.domain.request import Request
-from vertumnus.domain.units import to_ns
+from vertumnus.domain.units import Nanoseconds, to_ns, to_seconds
 from vertumnus.forecast.question import Assumptions
 from vertumnus.live.config import LiveConfig
 from vertumnus.policy.config import PolicyConfig
@@ -152,6 +152,9 @@ def _serve(session: Session, engine: Engine, opened: _Opened, console: Console) 
         if isinstance(engine, WaitingEngine):
             engine.before_wait = narration.flush_when_due
         loop.serve(iter(feed.arrivals), narration.after_event)
+        narration.end()
+    for line in not_reached(config.controller, engine.now()):
+        _say(console, line)
 
 
 def _say(console: Console, line: str) -> None:
@@ -163,6 +166,17 @@ def schedule_script(controller: ControllerConfig, engine: Engine) -> None:
     for number, wish in enumerate(script_of(controller)):
         at_ns = to_ns(wish.at_s)
         engine.schedule(OperatorActed(at_ns, number, SCRIPT, wish.action, wish.groups()), at_ns)
+
+
+def not_reached(controller: ControllerConfig, ended_ns: Nanoseconds) -> Iterator[str]:
+    """Yield a line for each wish of a script whose time had not come when the run ended."""
+    for number, wish in enumerate(script_of(controller)):
+        if to_ns(wish.at_s) > ended_ns:
+            wanted = " ".join((wish.action, " + ".join(wish.workers))).rstrip()
+            yield (
+                f"controller.script[{number}]: {wanted} at {wish.at_s:g} s was not reached, "
+                f"the run ended at {to_seconds(ended_ns):.1f} s"
+            )
 
 
 def _sampling(records: RecordsConfig, policy: PolicyConfig, recorder: Recorder) -> Observer | None:

@@ -1,5 +1,7 @@
 """Splits and merges: which are legal, what they do, and why an operator's wish is not."""
 
+from itertools import combinations
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -8,7 +10,7 @@ from tests.support.reconfig import LATTICE, a_composition, tilings
 from vertumnus.domain.cluster import Composition, CpGroup, Lattice, covers
 from vertumnus.domain.errors import ConfigError, InvariantError
 from vertumnus.domain.move import Move
-from vertumnus.policy.reconfig.moves import apply, check_move, moves
+from vertumnus.policy.reconfig.moves import apply, check_move, impossible, moves
 
 LATTICES = [
     LATTICE,
@@ -106,6 +108,16 @@ def test_any_composition_is_reachable(lattice: Lattice) -> None:
     assert reached == everything
 
 
+@given(lattices)
+def test_what_is_impossible_is_legal_nowhere(lattice: Lattice) -> None:
+    """A legal move of some composition has no problem whatever the composition; nothing else is without."""
+    everywhere = {move for tiling in tilings(lattice) for move in moves(Composition(tiling), lattice)}
+    for kind, count in (("split", 1), ("merge", 2)):
+        for workers in combinations(sorted(lattice.groups()), count):
+            possible = any(move.kind == kind and set(move.sources) == set(workers) for move in everywhere)
+            assert (not list(impossible(lattice, kind, workers))) == possible
+
+
 @given(pools)
 def test_an_operator_may_wish_what_is_legal(pool: tuple[Lattice, Composition]) -> None:
     """check_move gives back each legal move, whatever the order of the workers named."""
@@ -122,7 +134,7 @@ def test_an_operator_may_wish_what_is_legal(pool: tuple[Lattice, Composition]) -
         ("split", [(6, 2)], "split 6x2: worker 6x2 is already in transition"),
         ("split", [], "split nothing: found 0 workers, a split takes 1"),
         ("merge", [(2, 1)], "merge 2x1: found 1 workers, a merge takes 2"),
-        ("merge", [(2, 1), (2, 1)], "merge 2x1: found 1 workers, a merge takes 2"),
+        ("merge", [(2, 1), (2, 1)], "merge 2x1 + 2x1: found 2x1 twice, a merge takes 2 workers"),
         (
             "merge",
             [(0, 2), (2, 1)],

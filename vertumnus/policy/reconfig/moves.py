@@ -37,7 +37,7 @@ def check_move(
     Raises ConfigError with every reason why it is illegal: a wrong number of workers, one that does
     not exist or is in transition (*busy*), workers that are not siblings, a degree not supported.
     """
-    named = tuple(sorted(set(workers)))
+    named = tuple(sorted(workers))
     problems = [*_count_problems(kind, named), *_presence_problems(composition, named, busy)]
     if not problems:
         problems = list(
@@ -47,6 +47,15 @@ def check_move(
         wish = f"{kind} {' + '.join(map(str, named)) or 'nothing'}"
         raise ConfigError(*(f"{wish}: {problem}" for problem in problems))
     return _split(named[0]) if kind == "split" else _merge(named[0])
+
+
+def impossible(lattice: Lattice, kind: Direction, workers: Collection[CpGroup]) -> Iterator[str]:
+    """Yield why *kind* of *workers*, groups of *lattice*, is illegal whatever the composition."""
+    named = tuple(sorted(workers))
+    counted = list(_count_problems(kind, named))
+    yield from counted
+    if not counted:
+        yield from _split_problems(named[0], lattice) if kind == "split" else _merge_problems(named, lattice)
 
 
 def apply(composition: Composition, move: Move) -> Composition:
@@ -70,6 +79,8 @@ def _count_problems(kind: Direction, workers: tuple[CpGroup, ...]) -> Iterator[s
     wanted = 1 if kind == "split" else 2
     if len(workers) != wanted:
         yield f"found {len(workers)} workers, a {kind} takes {wanted}"
+    elif len(set(workers)) != wanted:
+        yield f"found {workers[0]} twice, a {kind} takes {wanted} workers"
 
 
 def _presence_problems(
