@@ -75,6 +75,15 @@ def test_what_is_typed_as_a_block_has_it_is_one_job() -> None:
 
 
 @pytest.mark.usefixtures("trial")
+def test_a_composition_typed_out_and_the_cluster_s_own_are_one_job() -> None:
+    """A block that spells what another leaves to the cluster's file adds no run of it."""
+    own = configs("+experiment=trial", "policy=round_robin", "seed=7")[0].cluster.composition
+    sweep = f"sweep: [{{seed: [7]}}, {{cluster.composition: [{dict(own)}], seed: 7}}]\n"
+    Path("conf/experiment/trial.yaml").write_text(EXPERIMENT.partition("sweep:")[0] + sweep)
+    assert len(configs("+experiment=trial")) == 1
+
+
+@pytest.mark.usefixtures("trial")
 def test_a_single_run_says_that_there_is_a_sweep(capsys: pytest.CaptureFixture[str]) -> None:
     """Without -m the experiment is one run, with the keys of its file; the config shows no sweep."""
     assert main(["+experiment=trial", "workload.requests=50", "--dry-run"]) == OK

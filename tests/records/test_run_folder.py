@@ -109,6 +109,16 @@ def test_a_cut_log_is_salvaged_up_to_the_cut(tmp_path: Path) -> None:
     assert pq.read_table(run.table("requests")).num_rows == 4
 
 
+def test_salvage_takes_the_dead_action_socket_away(tmp_path: Path) -> None:
+    """What a killed run left open is gone with the salvage; nothing else is."""
+    run, recorder = a_run_under_way(tmp_path, a_ulid(1), a_history(4), a_header("live"))
+    recorder.flush()
+    kill(recorder)
+    run.actions.touch()
+    salvage(run)
+    assert not run.actions.exists()
+
+
 def test_salvage_leaves_other_runs_alone(tmp_path: Path) -> None:
     """A run that is going or has ended is not touched."""
     ended = a_run(tmp_path, a_ulid(1))

@@ -104,7 +104,10 @@ def test_a_rate_is_gaps_over_span(arrivals: list[int], rate: float) -> None:
 
 def test_a_rate_needs_a_span() -> None:
     """Requests that all come at once have no gap to scale; one request needs none."""
-    with pytest.raises(ConfigError, match=r"arrival.rate: found 5, but all 2 requests .* at once"):
+    with pytest.raises(
+        ConfigError,
+        match=r"arrival: all 2 requests .* at once, .* to 5 requests/s \(arrival.rate, or arrival.load\)",
+    ):
         with_arrivals(rows_at(7, 7), ArrivalConfig(rate=5), 0)
     assert _times(with_arrivals(rows_at(7), ArrivalConfig(rate=5), 0)) == [0]
     assert mean_rate(rows_at(7)) is None is mean_rate([])

@@ -1,9 +1,10 @@
 """The jobs that a command line asks for: composed and checked first, then run, planned or shown."""
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
+import msgspec
 from hydra.core.config_loader import ConfigLoader
 from msgspec import Struct, structs
 from omegaconf import OmegaConf
@@ -63,7 +64,18 @@ def composed_jobs(
     experiment declares cannot be read, or *only* leaves none.
     """
     words = narrowed(with_declared(typed, loader), only) if is_sweep else typed
-    return [_prepared(each, for_hydra(each, loader)) for each in words if keep is None or keep(each)]
+    jobs = [_prepared(each, for_hydra(each, loader)) for each in words if keep is None or keep(each)]
+    return jobs if words == typed else list(_distinct(jobs))
+
+
+def _distinct(jobs: Sequence[Composed]) -> Iterator[Composed]:
+    """Yield the jobs without those whose config one before has: declared blocks and what is typed meet."""
+    seen: set[bytes] = set()
+    for job in jobs:
+        config = b"" if job.config is None else msgspec.msgpack.encode(job.config)
+        if not config or config not in seen:
+            yield job
+        seen.add(config)
 
 
 def _show_configs(typed: Sequence[tuple[str, ...]], loader: ConfigLoader, flags: Flags) -> None:

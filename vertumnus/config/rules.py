@@ -6,6 +6,7 @@ be read, so that one look at the messages shows everything that is to be mended.
 
 from collections.abc import Callable, Iterator, Mapping
 from inspect import signature
+from pathlib import Path
 from typing import Any
 
 from vertumnus.config.reading import UNREADABLE, TreeReader
@@ -59,6 +60,15 @@ def _broken_rules(parts: Mapping[str, Any]) -> list[str]:
 def _name(name: str) -> Iterator[str]:
     if not name:
         yield "name: found '', must not be empty"
+
+
+def _runs_dir(runs_dir: str) -> Iterator[str]:
+    folder = Path(runs_dir)
+    files = [str(part) for part in (folder, *folder.parents) if part.is_file()]
+    if not runs_dir.strip():
+        yield f"runs_dir: found {runs_dir!r}, must name a folder"
+    elif files:
+        yield f"runs_dir: found {runs_dir}, but {files[0]} is a file, must be a folder"
 
 
 def _seed(seed: int) -> Iterator[str]:
@@ -211,6 +221,7 @@ def _script(controller: ControllerConfig, cluster: ClusterConfig) -> Iterator[st
 
 RULES: tuple[Rule, ...] = (
     _name,
+    _runs_dir,
     _seed,
     _composition,
     _backend_parts,

@@ -112,6 +112,7 @@ def salvage(run: RunDir) -> RunEnd:
     folds = RunFolds(header)
     folds.apply(records)
     cut = "the log's last records are lost" if records.truncated else None
+    run.actions.unlink(missing_ok=True)  # nobody listens any more, and a killed run could not take it away
     return finish_run(run, header, folds, status="interrupted", books=None, wall_s=None, failure=cut)
 
 

@@ -86,8 +86,9 @@ def _at_rate(stamps: list[Nanoseconds], rate: float) -> list[Nanoseconds]:
     span_ns = stamps[-1]
     if span_ns == 0:
         raise ConfigError(
-            f"arrival.rate: found {rate:g}, but all {len(stamps)} requests of the window arrive at once "
-            "and no gap can be scaled; use arrival.process=poisson or arrival.jitter=uniform_tick"
+            f"arrival: all {len(stamps)} requests of the window arrive at once, so that no gap can be scaled "
+            f"to {rate:.4g} requests/s (arrival.rate, or arrival.load); use arrival.process=poisson, "
+            "arrival.jitter=uniform_tick or more requests (workload.requests)"
         )
     wanted_ns = to_ns((len(stamps) - 1) / rate)
     return [stamp * wanted_ns // span_ns for stamp in stamps]

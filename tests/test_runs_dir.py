@@ -1,0 +1,28 @@
+"""Where runs go: a folder, or a message that names the key."""
+
+from pathlib import Path
+
+import pytest
+
+from vertumnus.cli import main
+from vertumnus.commandline.exit_codes import BAD_INPUT
+
+RUN = ("+experiment=tool_agent", "backend=sim", "workload.requests=60", "arrival.rate=5")
+
+
+def test_no_name_is_refused(tmp_path: Path, monkeypatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """Nothing lands in the folder that one stands in."""
+    monkeypatch.chdir(tmp_path)
+    assert main([*RUN, "runs_dir="]) == BAD_INPUT
+    assert "error: runs_dir: found '', must name a folder" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("below", ["", "/runs", "/deep/er"])
+def test_a_file_is_no_folder(below: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Nor is anything below one; the file is named and stays as it is."""
+    file = tmp_path / "notes.txt"
+    file.write_text("mine")
+    assert main([*RUN, f"runs_dir={file}{below}"]) == BAD_INPUT
+    assert f"runs_dir: found {file}{below}, but {file} is a file" in capsys.readouterr().err
+    assert file.read_text() == "mine"
