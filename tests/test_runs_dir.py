@@ -1,11 +1,11 @@
-"""Where runs go: a folder, or a message that names the key."""
+"""Where runs go and are looked for: a folder, or a message that names the key."""
 
 from pathlib import Path
 
 import pytest
 
 from vertumnus.cli import main
-from vertumnus.commandline.exit_codes import BAD_INPUT
+from vertumnus.commandline.exit_codes import BAD_INPUT, OK
 
 RUN = ("+experiment=tool_agent", "backend=sim", "workload.requests=60", "arrival.rate=5")
 
@@ -26,3 +26,14 @@ def test_a_file_is_no_folder(below: str, tmp_path: Path, capsys: pytest.CaptureF
     assert main([*RUN, f"runs_dir={file}{below}"]) == BAD_INPUT
     assert f"runs_dir: found {file}{below}, but {file} is a file" in capsys.readouterr().err
     assert file.read_text() == "mine"
+
+
+@pytest.mark.parametrize("words", [("runs",), ("sql", "SELECT 1")])
+def test_a_folder_that_is_named_must_be_there(
+    words: tuple[str, ...], tmp_path: Path, monkeypatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A slip in --runs-dir is no empty answer; the default folder may be missing before the first run."""
+    monkeypatch.chdir(tmp_path)
+    assert main([*words, "--runs-dir", "rusn"]) == BAD_INPUT
+    assert "error: --runs-dir: found rusn, which is no folder" in capsys.readouterr().err
+    assert main(list(words)) == OK

@@ -79,6 +79,7 @@ def sql(words: Sequence[str]) -> int:
     if read.schema:
         commands.schema(read.form)
     else:
+        _require_folder(read.runs_dir)
         commands.sql(read.runs_dir, read.statement, _form(read))
     return OK
 
@@ -86,8 +87,15 @@ def sql(words: Sequence[str]) -> int:
 def runs(words: Sequence[str]) -> int:
     """``runs``: list every run, the unfinished ones too."""
     read = _parser("runs", "List every run, oldest first.", forms=("json", "csv")).parse_args(list(words))
+    _require_folder(read.runs_dir)
     commands.runs(read.runs_dir, _form(read))
     return OK
+
+
+def _require_folder(runs_dir: Path) -> None:
+    """Raise ConfigError for a folder that was named and is none; the default one comes with the first run."""
+    if runs_dir != Path("runs") and not runs_dir.is_dir():
+        raise ConfigError(f"--runs-dir: found {runs_dir}, which is no folder")
 
 
 def _parser(verb: str, says: str, forms: Sequence[str]) -> Parser:
