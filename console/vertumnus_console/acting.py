@@ -2,8 +2,6 @@
 
 from collections.abc import Callable
 from time import monotonic
-from types import UnionType
-from typing import ClassVar
 
 from textual.events import Key as KeyPress
 
@@ -17,6 +15,7 @@ from vertumnus_console.dialogs.parameters import Parameters, Setting
 from vertumnus_console.dialogs.places import ChoosePlace
 from vertumnus_console.keys import KEYS, Key
 from vertumnus_console.looks.places import Place, copy_places, reclaim_places
+from vertumnus_console.offering import NEEDS, Standing, as_it_is, held, is_offered
 from vertumnus_console.panes.cluster import ClusterPane
 from vertumnus_console.panes.trie import TriePane
 from vertumnus_console.panes.workers import WorkersPane
@@ -24,48 +23,25 @@ from vertumnus_console.player import Snapshot
 from vertumnus_console.preview import preview
 from vertumnus_console.replay import Replay
 from vertumnus_console.saving import saved
-from vertumnus_console.screen import Pane, RunScreen
-from vertumnus_console.view import ClusterView
-
-PREVIEWED = ("split", "merge")
-"""What can be looked at without being done, as in a replay."""
-
-ON_PANES: dict[str, type[Pane] | UnionType] = {
-    **dict.fromkeys(("split", "merge", "drain", "busiest"), ClusterPane | WorkersPane),
-    **dict.fromkeys(("copy", "reclaim"), TriePane),
-}
-"""Where keys are offered that act on what is selected there."""
+from vertumnus_console.screen import RunScreen
 
 
 class OperatorScreen(RunScreen):
     """Adds splits, merges, drains, modes, parameters and speed to what can be seen."""
 
-    NEEDS: ClassVar[dict[str, Action]] = {
-        "split": "split",
-        "merge": "merge",
-        "drain": "drain",
-        "mode": "auto",
-        "freeze": "off",
-        "copy": "copy",
-        "reclaim": "reclaim",
-        "parameters": "tune",
-        "undo": "undo",
-        "hold": "speed",
-    }
-    """What the run must take for a key to be offered."""
-
     _speed_before_hold = 1.0
 
     def offered(self) -> list[Key]:
         """Return the keys of the key line: those that do something now."""
-        return [self._as_it_is(key) for key in super().offered() if self._is_offered(key.name)]
+        standing = Standing(self.desk, self.drawn, self.pane, self.selected)
+        return [as_it_is(key, standing) for key in super().offered() if is_offered(key.name, standing)]
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Return whether *action* exists here: a read-only console has none that changes the run."""
         if self.desk.link is not Link.READ_ONLY:
             return True
         is_speed = action == "speed" and self.drawn is not None and self.drawn.is_live
-        return action not in self.NEEDS and not is_speed
+        return action not in NEEDS and not is_speed
 
     def on_key(self, event: KeyPress) -> None:
         """Say why a key does nothing."""
@@ -101,7 +77,7 @@ class OperatorScreen(RunScreen):
         worker = self._selected_worker("drain") if self._may("drain") else None
         if worker is None or self.drawn is None:
             return
-        self._act(Wish("reopen" if worker in _held(self.drawn.view) else "drain", (worker,)))
+        self._act(Wish("reopen" if worker in held(self.drawn.view) else "drain", (worker,)))
 
     def action_mode(self) -> None:
         """Let the controller move workers, or stop it."""
@@ -162,43 +138,8 @@ class OperatorScreen(RunScreen):
 
     # ---- how ------------------------------------------------------------------------------------
 
-    def _is_offered(self, name: str) -> bool:
-        if name in ON_PANES and not isinstance(self.pane, ON_PANES[name]):
-            return False
-        if name == "undo" and not self._has_tuned():
-            return False
-        needed = self.NEEDS.get(name)
-        if needed is not None:
-            return needed in self.desk.actions or (name in PREVIEWED and self.desk.link is Link.NONE)
-        if name in ("faster", "slower"):
-            is_live = self.drawn is not None and self.drawn.is_live
-            return "speed" in self.desk.actions if is_live else True
-        return True
-
     def _keys(self, key: Key) -> list[str]:
         return self.keys_of.get(key.name, key.keys).split(",")
-
-    def _has_tuned(self) -> bool:
-        """Return whether a parameter was changed lately, so that the change can be taken back."""
-        acts = () if self.drawn is None else self.drawn.view.acts
-        return any(act.accepted and act.what.startswith("tune") for act in acts)
-
-    def _as_it_is(self, key: Key) -> Key:
-        """Return *key* with the label of what it would do now."""
-        view = None if self.drawn is None else self.drawn.view
-        if view is None:
-            return key
-        if key.name == "mode" and view.mode == "auto":
-            return key._replace(label="Manual")
-        if key.name == "freeze" and view.mode == "off":
-            return key._replace(label="Unfreeze")
-        if key.name == "hold" and view.speed == 0.0:
-            return key._replace(label="Go on")
-        if key.name in PREVIEWED and self.desk.link is Link.NONE:
-            return key._replace(label=f"{key.label}?")
-        if key.name == "drain" and self.selected in _held(view):
-            return key._replace(label="Reopen")
-        return key
 
     def _may(self, action: Action) -> bool:
         """Return whether the run takes *action* now; if not, say what to do."""
@@ -280,10 +221,6 @@ class OperatorScreen(RunScreen):
     def _act(self, wish: Wish) -> None:
         self.say(f"{wish.action} ...")
         self.feed.act(wish)
-
-
-def _held(view: ClusterView) -> set[CpGroup]:
-    return {each.group for each in view.workers if each.held_by is not None}
 
 
 def _shared(before: Snapshot, now: Snapshot) -> int:
