@@ -31,7 +31,7 @@ TICK_S = 0.05
 
 SCREENS = tuple((key.name, key.keys) for key in of_kind("screen"))
 """Screens that are watched, and their keys."""
-FEED_REQUESTS, FEED_SPEED = 2_000, 4.0
+FEED_REQUESTS, FEED_SPEED = 1_000, 20.0
 """Of the runs with feeds and without."""
 
 
@@ -63,9 +63,9 @@ POOL = (
     f"cluster.composition={{2: {WORKERS}, 4: 0}}",
     "workload=phases",
     "arrival=trace",
-    f"workload.phases=[{{duration_s: 400, rate: {RATE:g}, long_share: 0.3, long_tokens: 24576}}]",
+    f"workload.phases=[{{duration_s: 400, rate: {RATE:g}, long_share: 0.6, long_tokens: 24576}}]",
 )
-"""512 workers of two ranks; three in ten prompts are long, so that the trie is large after 5,000 requests."""
+"""512 workers of two ranks; six in ten prompts are long, so that the trie is large after 4,000 requests."""
 
 
 async def watch(run: RunDir, seconds: float, screens: Sequence[tuple[str, str]]) -> list[Smoothness]:
@@ -113,7 +113,7 @@ def _percentile(values: list[float], percent: int) -> float:
 def main(argv: Sequence[str]) -> int:
     """Run the bench; return the exit code."""
     parser = ArgumentParser("python -m vertumnus_console.bench", description=__doc__)
-    parser.add_argument("--requests", type=int, default=8_500, help="requests of the run; default 8500")
+    parser.add_argument("--requests", type=int, default=7_000, help="requests of the run; default 7000")
     parser.add_argument("--seconds", type=float, default=6.0, help="how long a screen is watched")
     parser.add_argument(
         "--pairs", type=int, default=5, help="pairs of runs with feeds and without; default 5"
