@@ -113,7 +113,7 @@ def _percentile(values: list[float], percent: int) -> float:
 def main(argv: Sequence[str]) -> int:
     """Run the bench; return the exit code."""
     parser = ArgumentParser("python -m vertumnus_console.bench", description=__doc__)
-    parser.add_argument("--requests", type=int, default=7_000, help="requests of the run; default 7000")
+    parser.add_argument("--requests", type=int, default=8_000, help="requests of the run; default 8000")
     parser.add_argument("--seconds", type=float, default=6.0, help="how long a screen is watched")
     parser.add_argument(
         "--pairs", type=int, default=5, help="pairs of runs with feeds and without; default 5"
