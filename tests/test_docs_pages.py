@@ -63,6 +63,7 @@ def test_a_block_of_the_page_on_traces(
 
 
 @pytest.mark.long  # runs of sweeps are processes of their own
+@pytest.mark.timeout(600)
 def test_the_guide(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

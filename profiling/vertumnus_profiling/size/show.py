@@ -1,5 +1,6 @@
 """An answer as text, or as what --json prints."""
 
+import re
 import shlex
 from collections.abc import Iterator
 from typing import Any
@@ -11,6 +12,9 @@ from vertumnus_profiling.size.choosing import Measured
 from vertumnus_profiling.size.judging import SEGMENTS, Estimate, attained, difference, ttft
 from vertumnus_profiling.size.options import Options
 from vertumnus_profiling.size.program import Answer
+
+_PLAIN = re.compile(r"='([\w./-]+)'$")
+"""A value that needs none of the quotes that it has."""
 
 
 def text_of(answer: Answer, options: Options) -> str:
@@ -169,7 +173,7 @@ def _command(answer: Answer, options: Options) -> str:
     candidate = answer.choice.candidate
     counts = ", ".join(f"{degree}: {count}" for degree, count in sorted(candidate.composition.items()))
     chosen = ("controller=", "policy=", "cluster.composition=")
-    words = [word for word in options.words if not word.startswith(chosen)]
+    words = [_PLAIN.sub(r"=\1", word) for word in options.words if not word.startswith(chosen)]
     return shlex.join(
         ["vertumnus", *words, f"policy={candidate.policy_name}", f"cluster.composition={{{counts}}}"]
     )
