@@ -48,7 +48,7 @@ class Transfer(Order, frozen=True, gc=False, array_like=True, tag=True):
     destination: CpGroup
     reason: TransferReason
     for_request: RequestId | None
-    """The request that waits for it; None for a replica, which nobody waits for."""
+    """The request that waits for it; None for a replica or a prefetch, which nobody waits for."""
 
 
 class Reclaim(Order, frozen=True, gc=False, array_like=True, tag=True):

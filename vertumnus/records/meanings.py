@@ -214,7 +214,7 @@ MEANINGS: Final = {
     "cache_ops.worker_id": "The destination of a copy; who deletes.",
     "cache_ops.cp_degree": "That worker's degree.",
     "purpose": "Why it was ordered: inter, intra, reconcile, pull or reclaim.",
-    "for_request": "The request that waits for it; NULL for a replica and a reclamation.",
+    "for_request": "The request that waits for it; NULL where none does: replicas, prefetches, reclamations.",
     "blocks": "Blocks that came from another worker's ranks, 0 unless it finished; blocks that were deleted.",
     "payload_bytes": "Their bytes.",
     "wire_s": "Time on the wire.",

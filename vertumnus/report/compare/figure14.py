@@ -97,7 +97,7 @@ def _order(group: _Group) -> tuple[str, float, bool, str]:
 
 def _is_off(run: Member) -> bool:
     manager = run.config["cache"]["manager"]
-    return not (manager["inter"] or manager["intra"] or manager["reclaim"])
+    return not any(manager.get(part) for part in ("inter", "intra", "reclaim", "prefetch"))
 
 
 def _require_both(runs: Sequence[Member]) -> None:
