@@ -61,11 +61,15 @@ POOL = (
     "backend=sim",
     f"cluster.gpus={2 * WORKERS}",
     f"cluster.composition={{2: {WORKERS}, 4: 0}}",
+)
+"""512 workers of two ranks."""
+MANY_NODES = (
     "workload=phases",
     "arrival=trace",
     f"workload.phases=[{{duration_s: 400, rate: {RATE:g}, long_share: 0.6, long_tokens: 24576}}]",
 )
-"""512 workers of two ranks; six in ten prompts are long, so that the trie is large after 4,000 requests."""
+"""Six in ten prompts are long, so that the trie is large after some thousand requests."""
+STEADY = ("arrival=poisson", f"arrival.rate={RATE}", "arrival.load=null")
 
 
 async def watch(run: RunDir, seconds: float, screens: Sequence[tuple[str, str]]) -> list[Smoothness]:
@@ -120,11 +124,20 @@ def main(argv: Sequence[str]) -> int:
     )
     read = parser.parse_args(list(argv))
     with tempfile.TemporaryDirectory() as scratch:
-        run = recorded(Path(scratch), (*POOL, f"workload.requests={read.requests}"))
+        run = recorded(Path(scratch), (*POOL, *MANY_NODES, f"workload.requests={read.requests}"))
         print(f"console on {WORKERS} workers at {RATE:g} requests/s")
         for smoothness in asyncio.run(watch(run, read.seconds, SCREENS)):
             print(smoothness, flush=True)
-        print(cost(Path(scratch), POOL, feeds=3, requests=FEED_REQUESTS, speed=FEED_SPEED, pairs=read.pairs))
+        print(
+            cost(
+                Path(scratch),
+                (*POOL, *STEADY),
+                feeds=3,
+                requests=FEED_REQUESTS,
+                speed=FEED_SPEED,
+                pairs=read.pairs,
+            )
+        )
     return 0
 
 
