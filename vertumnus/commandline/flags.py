@@ -37,7 +37,7 @@ verbs: ls [GROUP]       experiments, workloads, models, clusters, policies, ... 
        compare [SWEEP|RUN...]  groups of runs against one another, paired, with intervals
        figures [NAME ...]  the paper's tables and figures, run where needed, as one report
        trace lint|stats|convert|download|capture  trace files; vertumnus trace says more
-       console [RUN]    watch a live run, or replay one that has ended
+       console [RUN [RUN]]  watch and operate a live run, replay one that has ended, compare two
        preview split|merge WORKER ...  what a move would do at an instant of a run
        explain [RUN] REQUEST  why a request went to its worker: all candidates, every term, hindsight
        rerun [RUN]      run a stored run's configuration and seed again: the same result?
