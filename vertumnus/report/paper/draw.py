@@ -5,7 +5,6 @@ Imports matplotlib, so that its absence must be found out before this module is 
 
 from collections.abc import Mapping, Sequence
 from io import BytesIO
-from itertools import chain
 from math import ceil
 from typing import NamedTuple, TypeAlias
 
@@ -59,12 +58,15 @@ def _saved(figure: Figure, kind: str) -> bytes:
 
 
 def _places(picture: Picture) -> dict[str, int]:
-    """Return the place of each label among all of the picture, which decides its colour and mark."""
-    labels = chain(
-        (series.label for panel in picture.panels for series in panel.series if series.look != "stated"),
-        (name for panel in picture.panels if panel.bars for name, _ in panel.bars.parts),
-    )
-    return {label: place for place, label in enumerate(dict.fromkeys(labels))}
+    """Return the place of each label among the lines, or among the filled ones, of the whole picture.
+
+    It decides colour, mark, dash and hatch.
+    """
+    drawn = [series for panel in picture.panels for series in panel.series if series.look != "stated"]
+    parts = [name for panel in picture.panels if panel.bars for name, _ in panel.bars.parts]
+    lines = [series.label for series in drawn if series.look != "area"]
+    filled = [*(series.label for series in drawn if series.look == "area"), *parts]
+    return {label: place for labels in (lines, filled) for place, label in enumerate(dict.fromkeys(labels))}
 
 
 def _legend(figure: Figure, grid: Sequence[Axes]) -> None:

@@ -94,7 +94,7 @@ def _picture(runs: Runs, members: Sequence[Member], adaptive: Sequence[Member], 
     panels = [*_adaptation(timeline), _ttft(runs, members, timeline)]
     if of_run := [move for move in moves if move["run_id"] == shown.run_id]:
         panels.append(_breakdown(of_run[:MOST_MOVES]))
-    caption = f"Load adaptation, controller {shown.row['controller']}, seed {shown.seed}; TTFT over all seeds"
+    caption = f"Load adaptation, controller {_group(shown)}, seed {shown.seed}; TTFT over all seeds"
     return Picture("figure13", caption, panels, columns=2)
 
 
@@ -154,9 +154,9 @@ def _ttft(runs: Runs, members: Sequence[Member], timeline: Timeline) -> Panel:
 
 
 def _group(run: Member) -> str:
-    """Return the composition of a run that keeps it, else its controller."""
+    """Return the composition of a run that keeps it, else its controller as it was chosen."""
     off = run.row["controller"] == "off"
-    return str(run.row["composition"] if off else run.row["controller"])
+    return str(run.row["composition"] if off else run.words.get("controller", run.row["controller"]))
 
 
 def _breakdown(moves: Rows) -> Panel:

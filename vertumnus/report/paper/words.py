@@ -1,6 +1,6 @@
 """Numbers of the report as text, by their unit."""
 
-from math import isinf
+from math import inf, isinf
 
 from vertumnus.report.compare.intervals import Difference
 from vertumnus.report.paper.chapter import Claim, Unit
@@ -33,7 +33,8 @@ def value_text(ours: Difference | None, unit: Unit) -> str:
     """Return a mean with its interval, "2.7x (2.6x to 2.8x)"; without for one seed, or without spread."""
     if ours is None:
         return NOT_KNOWN
-    bounds = (min(max(each, 0.0), 1.0) if each is not None and unit == "share" else each for each in ours)
+    least, most = (0.0 if unit in ("share", "s", "x") else -inf), (1.0 if unit == "share" else inf)
+    bounds = (None if each is None else min(max(each, least), most) for each in ours)
     mean, low, high = (None if each is None else number(each, unit) for each in bounds)
     return str(mean) if low is None or low == high else f"{mean} ({low} to {high})"
 
