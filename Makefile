@@ -14,8 +14,9 @@ setup: .venv/.serving  ## make .venv with what a run needs
 run: setup  ## the main job: a tool-agent trace on the live core of this machine
 	$(BIN)/vertumnus +experiment=tool_agent
 
-test: .venv/.tools  ## the test suite
-	$(PYTEST) -m "not long and not gpu"
+test: .venv/.tools  ## the test suite: on all cores, then what starts ranks, one after the other
+	$(PYTEST) -m "not live and not long and not gpu" -n auto --dist loadfile
+	$(PYTEST) -m "live and not long and not gpu"
 
 test-long: .venv/.tools  ## the test suite with soaks and many seeds
 	$(PYTEST) -m "not gpu" --timeout 900

@@ -22,7 +22,7 @@ from vertumnus.trace.config import ArrivalConfig, SloBucket, SloConfig
         ({"token_scale": 1 / 3}, "block_tokens = 512 into whole tokens"),
         (
             {"generator": None},
-            "generator must name one (l_eval, tool_agent, production, production_day, phases)",
+            "generator must name one (l_eval, tool_agent, production, production_day, phases, ladder)",
         ),
     ],
 )
