@@ -200,6 +200,10 @@ def die(_tree: object) -> Requests:
 def test_a_process_that_dies_ends_the_search(made: Made, monkeypatch: pytest.MonkeyPatch) -> None:
     """An error that says what to do, and no process is left behind."""
     monkeypatch.setattr(trials, "measured", die)
+    before = set(multiprocessing.active_children())
     with pytest.raises(VertumnusError, match="was killed"), trials.Runners(2, trials.measured) as runners:
         list(runners.run([trials.Asked((0, 0), {})]))
-    assert multiprocessing.active_children() == []
+    left = set(multiprocessing.active_children()) - before
+    for process in left:
+        process.join(30)  # one that was just starting when the other died takes a moment to end
+    assert not [process for process in left if process.is_alive()]
