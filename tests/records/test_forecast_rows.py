@@ -74,13 +74,23 @@ def test_an_answer_to_nothing_is_passed_over() -> None:
 
 
 def test_the_report_by_hand(tmp_path: Path) -> None:
-    """At 5 s it looks as far as 15 s: requests 2 to 11 had no first token; hindsight stands beside it."""
+    """At 5 s it looks as far as 15 s: requests 3 to 15 had no first token; hindsight stands beside it."""
     hindsight = a_forecast(15 * SECOND, 2, hindsight_of=1)
-    a_run(tmp_path, a_ulid(1), told_in_order([a_history(12), a_forecast(5 * SECOND), hindsight]))
+    a_run(tmp_path, a_ulid(1), told_in_order([a_history(18), a_forecast(5 * SECOND), hindsight]))
     (row,) = answer_report(tmp_path, "forecasts", a_ulid(1)).dicts()
     # TTFT of request n is n mod 4 quarters of a second of queue, 2 s of prefill, half a second of hand-off
-    counted = [n for n in range(12) if n + 2.5 + n % 4 / 4 > 5.0]
+    counted = [n for n in range(16) if n + 2.5 + n % 4 / 4 > 5.0]
     observed = sum(2.5 + n % 4 / 4 for n in counted) / len(counted)
     assert (row["move"], row["made"], row["stay_ttft_s"], row["move_ttft_s"]) == (MERGE, False, 4.0, 3.0)
     assert row["gain"] == row["hindsight_gain"] == 0.25
     assert row["observed_ttft_s"] == pytest.approx(observed)
+    assert (row["requests"], row["observed_requests"]) == (8, len(counted))
+
+
+@pytest.mark.parametrize(("requests", "is_observed"), [(15, False), (16, True)])
+def test_what_did_not_come_was_not_observed(tmp_path: Path, requests: int, is_observed: bool) -> None:
+    """A forecast as far as 15 s has something to be compared with once requests arrived until 15 s."""
+    a_run(tmp_path, a_ulid(1), told_in_order([a_history(requests), a_forecast(5 * SECOND)]))
+    (row,) = answer_report(tmp_path, "forecasts", a_ulid(1)).dicts()
+    assert (row["observed_ttft_s"] is not None) == is_observed
+    assert row["observed_requests"] == requests - 3

@@ -1,15 +1,21 @@
 -- Forecasts of moves: predicted mean TTFT of staying and of each move if the arrivals of the last span_s come
 -- again, as often as repeats says and load times as fast. observed_ttft_s is of the requests without a first
--- token at t_s, or arriving within repeats * span_s after it, at the load that came, with what was made. The hindsight columns are the same forecast made
--- later with the arrivals that really came (controller=advise): would the move have paid?
+-- token at t_s, or arriving within repeats * span_s after it, at the load that came, with what was made;
+-- undefined where the arrivals ended before that. requests, the forecast's, beside observed_requests tell
+-- whether as many came. The hindsight columns are the same forecast made later with the arrivals that really
+-- came (controller=advise): would the move have paid?
 WITH asked AS (
   SELECT *, t_ns / 1e9 AS t_s FROM forecasts WHERE run_id = $run_id AND hindsight_of IS NULL
 ), stay AS (
   FROM asked WHERE status = 'answered' AND move IS NULL
+), arrived AS (
+  SELECT max(arrival_s) AS last_s FROM requests WHERE run_id = $run_id
 ), served AS (
-  SELECT forecast_id, avg(ttft_s) AS observed_ttft_s
-  FROM stay JOIN requests ON arrival_s <= t_s + span_s * repeats AND arrival_s + ttft_s > t_s
-  WHERE requests.run_id = $run_id AND requests.status = 'finished'
+  SELECT forecast_id, count(request_id) AS observed_requests,
+         CASE WHEN any_value(t_s + span_s * repeats) <= (SELECT last_s FROM arrived) THEN avg(ttft_s) END
+           AS observed_ttft_s
+  FROM stay LEFT JOIN requests ON requests.run_id = $run_id AND requests.status = 'finished'
+    AND arrival_s <= t_s + span_s * repeats AND arrival_s + ttft_s > t_s
   GROUP BY forecast_id
 ), later AS (
   SELECT hindsight_of AS forecast_id, move, ttft_mean_s,
@@ -21,7 +27,7 @@ SELECT asked.forecast_id, asked.t_s, asked.span_s, asked.repeats, asked.load, as
        stay.ttft_mean_s AS stay_ttft_s,
        asked.ttft_mean_s AS move_ttft_s,
        1 - asked.ttft_mean_s / stay.ttft_mean_s AS gain,
-       observed_ttft_s,
+       observed_ttft_s, stay.requests, observed_requests,
        later.stay_ttft_mean_s AS hindsight_stay_ttft_s,
        later.ttft_mean_s AS hindsight_move_ttft_s,
        1 - later.ttft_mean_s / later.stay_ttft_mean_s AS hindsight_gain,
