@@ -41,6 +41,7 @@ ONE_BACKEND = {
     "workloads": "sim",
     "routing_ablation": "sim",
     "routing_grid": "sim",
+    "routing_live": "live",
 }
 """Experiments whose pool is a preset's, which no machine here carries, or this machine's own."""
 
@@ -213,6 +214,7 @@ def test_every_option_is_chosen_in_some_test() -> None:
         "paper_tuned",
         "routing_ablation",
         "routing_grid",
+        "routing_live",
         "static_tuned",
         *CELLS,
     }

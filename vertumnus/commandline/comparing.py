@@ -18,11 +18,13 @@ from vertumnus.report.compare.figure14 import figure14
 from vertumnus.report.compare.grid import routing_grid
 from vertumnus.report.compare.members import Members, find_members
 from vertumnus.report.compare.metrics import METRICS, SHOWN, chosen_metrics
+from vertumnus.report.compare.ranking import ranking
 from vertumnus.report.compare.show import comparison_json, flat_rows, print_comparison
 from vertumnus.report.compare.show_ablation import ablation_json, print_ablation
 from vertumnus.report.compare.show_figure13 import figure13_json, print_figure13
 from vertumnus.report.compare.show_figure14 import figure14_json, print_figure14
 from vertumnus.report.compare.show_grid import grid_json, print_grid
+from vertumnus.report.compare.show_ranking import print_ranking, ranking_json
 from vertumnus.report.drawing import console_for
 
 
@@ -58,6 +60,13 @@ FIGURES = {
         ablation,
         print_ablation,
         ablation_json,
+    ),
+    "ranking": Figure(
+        "the ranking",
+        "the order as simulated beside the order as executed, of a sweep of each",
+        ranking,
+        print_ranking,
+        ranking_json,
     ),
 }
 
