@@ -3,36 +3,20 @@
 Exit codes: 0 ok, 1 run failed, 2 bad input, 3 finished but INVALID, 130 interrupted.
 """
 
-import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 
 from vertumnus import __version__
-from vertumnus.commandline.exit_codes import BAD_INPUT, FAILED, INTERRUPTED, OK
+from vertumnus.commandline.exit_codes import BAD_INPUT, OK, exit_code
 from vertumnus.commandline.flags import HELP, read_flags
-from vertumnus.commandline.messages import report_problems
-from vertumnus.domain.errors import ConfigError, VertumnusError
+from vertumnus.domain.errors import ConfigError
 
 Verb = Callable[[Sequence[str]], int]
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Do what the command line *argv* (sys.argv without the program) says; return the exit code."""
-    words = list(sys.argv[1:] if argv is None else argv)
-    try:
-        return _dispatch(words)
-    except ConfigError as error:
-        report_problems(error.problems)
-        return BAD_INPUT
-    except VertumnusError as error:  # a run that could not begin: its ranks did not come up, or were lost
-        report_problems([str(error)])
-        return FAILED
-    except KeyboardInterrupt:
-        print("interrupted", file=sys.stderr)
-        return INTERRUPTED
-    except BrokenPipeError:  # the reader of a pipe had enough: vertumnus ls | head -1
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return OK
+    return exit_code(_dispatch, argv)
 
 
 def _dispatch(words: Sequence[str]) -> int:

@@ -3,9 +3,7 @@
 import sys
 from collections.abc import Sequence
 
-from vertumnus.commandline.exit_codes import BAD_INPUT, FAILED, INTERRUPTED, OK
-from vertumnus.commandline.messages import report_problems
-from vertumnus.domain.errors import ConfigError, VertumnusError
+from vertumnus.commandline.exit_codes import OK, exit_code
 from vertumnus.live.plan import require_packages
 from vertumnus.report.drawing import console_for
 from vertumnus.run.interrupts import one_interrupt
@@ -14,21 +12,10 @@ from vertumnus_profiling.options import read_options
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Make the profile that *argv* (sys.argv without the program) asks for and return the exit code."""
-    words = sys.argv[1:] if argv is None else argv
-    try:
-        with one_interrupt():
-            return _profile(words)
-    except ConfigError as error:
-        report_problems(error.problems)
-        return BAD_INPUT
-    except VertumnusError as error:
-        report_problems([str(error)])
-        return FAILED
-    except KeyboardInterrupt:
-        print("interrupted; what was measured is kept, start again to continue", file=sys.stderr)
-        return INTERRUPTED
+    return exit_code(_profile, argv, "interrupted; what was measured is kept, start again to continue")
 
 
+@one_interrupt()
 def _profile(words: Sequence[str]) -> int:
     options = read_options(words)
     require_packages()

@@ -1,4 +1,11 @@
-"""What the exit codes of ``vertumnus`` mean."""
+"""What the exit codes of every program here mean, and how a program's end becomes one."""
+
+import os
+import sys
+from collections.abc import Callable, Sequence
+
+from vertumnus.commandline.messages import report_problems
+from vertumnus.domain.errors import ConfigError, VertumnusError
 
 OK = 0
 FAILED = 1
@@ -9,3 +16,26 @@ INVALID = 3
 """The run finished, but its verdict says that its numbers do not count."""
 INTERRUPTED = 130
 """Ctrl-C; what was recorded until then is kept."""
+
+
+def exit_code(
+    program: Callable[[Sequence[str]], int], argv: Sequence[str] | None, interrupted: str = "interrupted"
+) -> int:
+    """Return what *program* makes of *argv* (None: the command line), or what its error or Ctrl-C means.
+
+    Errors of ours are messages on stderr, and so is *interrupted*; whatever else is raised goes through.
+    """
+    try:
+        return program(sys.argv[1:] if argv is None else argv)
+    except ConfigError as error:
+        report_problems(error.problems)
+        return BAD_INPUT
+    except VertumnusError as error:  # it could not begin, or was lost: ranks that did not come up, say
+        report_problems([str(error)])
+        return FAILED
+    except KeyboardInterrupt:
+        print(interrupted, file=sys.stderr)
+        return INTERRUPTED
+    except BrokenPipeError:  # the reader of a pipe had enough: vertumnus ls | head -1
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return OK

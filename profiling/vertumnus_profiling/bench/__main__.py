@@ -8,8 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from vertumnus.commandline.exit_codes import BAD_INPUT, INTERRUPTED, OK
-from vertumnus.commandline.messages import report_problems
+from vertumnus.commandline.exit_codes import OK, exit_code
 from vertumnus.domain.errors import ConfigError
 from vertumnus.records.atomic import write_whole
 from vertumnus_profiling.bench.catalogue import BENCHMARKS, run, select
@@ -24,15 +23,7 @@ FULL_REPEATS, QUICK_REPEATS = 7, 3
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run what *argv* (sys.argv without the program) asks for and return the exit code."""
-    options = _parser().parse_args(argv)
-    try:
-        return _bench(options)
-    except ConfigError as error:
-        report_problems(error.problems)
-        return BAD_INPUT
-    except KeyboardInterrupt:
-        print("interrupted", file=sys.stderr)
-        return INTERRUPTED
+    return exit_code(_bench, argv)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -58,7 +49,8 @@ def _purpose(name: str) -> str:
     return (BENCHMARKS[name].__doc__ or "").splitlines()[0]
 
 
-def _bench(options: argparse.Namespace) -> int:
+def _bench(words: Sequence[str]) -> int:
+    options = _parser().parse_args(list(words))
     names = select(options.names)
     _check_files(options, names)
     machine = look_at_machine(WATCH_S)

@@ -6,9 +6,7 @@ from collections.abc import Sequence
 import msgspec
 from rich.console import Console
 
-from vertumnus.commandline.exit_codes import BAD_INPUT, FAILED, INTERRUPTED, OK
-from vertumnus.commandline.messages import report_problems
-from vertumnus.domain.errors import ConfigError, VertumnusError
+from vertumnus.commandline.exit_codes import OK, exit_code
 from vertumnus.run.interrupts import one_interrupt
 from vertumnus_profiling.size.options import read_options
 from vertumnus_profiling.size.program import answer
@@ -17,20 +15,10 @@ from vertumnus_profiling.size.show import document_of, text_of
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Answer what *argv* (sys.argv without the program) asks and return the exit code."""
-    try:
-        with one_interrupt():
-            return _size(sys.argv[1:] if argv is None else argv)
-    except ConfigError as error:
-        report_problems(error.problems)
-        return BAD_INPUT
-    except VertumnusError as error:
-        report_problems([str(error)])
-        return FAILED
-    except KeyboardInterrupt:
-        print("interrupted", file=sys.stderr)
-        return INTERRUPTED
+    return exit_code(_size, argv)
 
 
+@one_interrupt()
 def _size(words: Sequence[str]) -> int:
     options = read_options(words)
     found = answer(options, Console(stderr=True))

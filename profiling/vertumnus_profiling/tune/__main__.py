@@ -4,9 +4,8 @@ import sys
 from collections.abc import Sequence
 from importlib.util import find_spec
 
-from vertumnus.commandline.exit_codes import BAD_INPUT, FAILED, INTERRUPTED, OK
-from vertumnus.commandline.messages import report_problems
-from vertumnus.domain.errors import ConfigError, VertumnusError
+from vertumnus.commandline.exit_codes import OK, exit_code
+from vertumnus.domain.errors import ConfigError
 from vertumnus.report.drawing import console_for
 from vertumnus.run.interrupts import one_interrupt
 from vertumnus_profiling.tune.options import read_options
@@ -14,21 +13,10 @@ from vertumnus_profiling.tune.options import read_options
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Tune what *argv* (sys.argv without the program) asks for and return the exit code."""
-    words = sys.argv[1:] if argv is None else argv
-    try:
-        with one_interrupt():
-            return _tune(words)
-    except ConfigError as error:
-        report_problems(error.problems)
-        return BAD_INPUT
-    except VertumnusError as error:
-        report_problems([str(error)])
-        return FAILED
-    except KeyboardInterrupt:
-        print("interrupted; what was tried is kept, start again to continue", file=sys.stderr)
-        return INTERRUPTED
+    return exit_code(_tune, argv, "interrupted; what was tried is kept, start again to continue")
 
 
+@one_interrupt()
 def _tune(words: Sequence[str]) -> int:
     options = read_options(words)
     if find_spec("scipy") is None:

@@ -12,14 +12,13 @@ from datetime import UTC, datetime
 from typing import Any
 
 import vertumnus
-from vertumnus.commandline.exit_codes import BAD_INPUT, FAILED, INTERRUPTED, OK
+from vertumnus.commandline.exit_codes import OK, exit_code
 from vertumnus.commandline.flags import Parser
 from vertumnus.commandline.hydra_configs import composed, hydra_configs, plain_tree
 from vertumnus.commandline.listing import entries
-from vertumnus.commandline.messages import report_problems
 from vertumnus.commandline.overrides import for_hydra, job_words
 from vertumnus.config import did_you_mean
-from vertumnus.domain.errors import ConfigError, VertumnusError
+from vertumnus.domain.errors import ConfigError
 from vertumnus.records.provenance import git_revision
 from vertumnus.run.interrupts import one_interrupt
 from vertumnus_profiling.tune import trials
@@ -37,19 +36,9 @@ JUDGED = range(1, 6)
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Tune what *argv* (sys.argv without the program) asks for and return the exit code."""
-    try:
-        with one_interrupt():
-            _tune(_read(sys.argv[1:] if argv is None else argv))
-    except ConfigError as error:
-        report_problems(error.problems)
-        return BAD_INPUT
-    except VertumnusError as error:
-        report_problems([str(error)])
-        return FAILED
-    except KeyboardInterrupt:
-        print("interrupted; finished rates are kept, start again to go on with the others", file=sys.stderr)
-        return INTERRUPTED
-    return OK
+    return exit_code(
+        _tune, argv, "interrupted; finished rates are kept, start again to go on with the others"
+    )
 
 
 def _read(words: Sequence[str]) -> argparse.Namespace:
@@ -91,7 +80,9 @@ def _problems(read: argparse.Namespace, known: Sequence[str]) -> Iterator[str]:
         yield f"--train: found {', '.join(judged)}, must be seeds that the grid is not judged on"
 
 
-def _tune(read: argparse.Namespace) -> None:
+@one_interrupt()
+def _tune(words: Sequence[str]) -> int:
+    read = _read(words)
     with Runners(read.workers, trials.measured) as runners:
         for name in read.cells:
             path = FOLDER / f"{name}.yaml"
@@ -101,6 +92,7 @@ def _tune(read: argparse.Namespace) -> None:
                     kept[level] = _tuned(_cell(name, level, read.requests), read.slices, runners)
                     _tell(name, level, kept[level])
                     write_entries(path, _in_order(kept), f"{PROGRAM} {shlex.quote(name)}")
+    return OK
 
 
 def _tuned(cell: Cell, train: Sequence[Slice], runners: Runners[Requests]) -> dict[str, Any]:

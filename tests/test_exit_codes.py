@@ -1,0 +1,34 @@
+"""How a program ends: its exit code, and what stderr says."""
+
+import pytest
+
+from vertumnus.commandline.exit_codes import BAD_INPUT, FAILED, INTERRUPTED, INVALID, exit_code
+from vertumnus.domain.errors import ConfigError, VertumnusError
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "says"),
+    [
+        (ConfigError("key: found 1"), BAD_INPUT, "error: key: found 1\n"),
+        (ConfigError("a", "b"), BAD_INPUT, "error: 2 problems\n  - a\n  - b\n"),
+        (VertumnusError("rank 3 is gone"), FAILED, "error: rank 3 is gone\n"),
+        (KeyboardInterrupt(), INTERRUPTED, "interrupted; go on\n"),
+    ],
+)
+def test_what_ends_a_program_is_its_code_and_a_message(error, code, says, capsys) -> None:
+    """No traceback: the message is on stderr, the code is the kind's."""
+
+    def program(_words) -> int:
+        raise error
+
+    assert exit_code(program, [], "interrupted; go on") == code
+    assert capsys.readouterr() == ("", says)
+
+
+def test_a_program_has_its_words_and_its_own_code(monkeypatch) -> None:
+    """Given words, or those of the command line; a fault of the code is no exit code."""
+    monkeypatch.setattr("sys.argv", ["vertumnus", "one", "two"])
+    for argv, words in (((), []), (["x"], ["x"]), (None, ["one", "two"])):
+        assert exit_code(lambda told, words=words: INVALID if list(told) == words else 0, argv) == INVALID
+    with pytest.raises(ZeroDivisionError):
+        exit_code(lambda _words: 1 // 0, ())
