@@ -52,7 +52,10 @@ class Snapshot(NamedTuple):
     progress: float | None
     """Share of the way to an instant that is sought; None when it is the end, which is not known."""
     status: str
-    """How the run ended: the words of its last file, or "killed" without one; "" while it is live."""
+    """How the run ended: the words of its last file, or "killed" without one; "" while it is live.
+
+    With a note where the log's end is torn.
+    """
     looked: Looked | None
     """What the screen in front shows beyond the view."""
 
@@ -82,6 +85,7 @@ class Player:
         self._end: Nanoseconds = 0
         """Latest instant read."""
         self._knows_end = False
+        self._is_torn = False
         self._is_live = is_locked(run.log)
         self._is_seeking = True
         self._shown: ClusterView | None = None
@@ -167,6 +171,7 @@ class Player:
         self._end = max(self._end, self.replay.now_ns or 0)
         if not self._is_seeking and self.replay.is_at_end:
             self._knows_end = True
+            self._is_torn = self.replay.is_torn
             if self._playing is not None or self._is_past_the_end():
                 self.go_to_end()
         return self._is_seeking
@@ -224,4 +229,5 @@ class Player:
 
     def _status(self) -> str:
         end = self._run.end()
-        return "killed" if end is None else f"{end.status}, {end.verdict}"
+        ended = "killed" if end is None else f"{end.status}, {end.verdict}"
+        return f"{ended}, last records lost" if self._is_torn else ended

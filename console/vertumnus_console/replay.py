@@ -83,6 +83,11 @@ class Replay:
         """Whether every event that the log has was taken."""
         return self._next() is None
 
+    @property
+    def is_torn(self) -> bool:
+        """At the end: whether bytes that are no whole record follow, the last write of a killed run."""
+        return self._log.is_torn
+
     def close(self) -> None:
         """Close the log."""
         self._log.close()

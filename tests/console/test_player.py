@@ -14,6 +14,7 @@ from tests.support.recorded import a_header
 from vertumnus.domain.codec import FACT, INPUT, Record
 from vertumnus.domain.facts import RankLost, RequestArrived, RequestEnded
 from vertumnus.domain.units import SECOND
+from vertumnus.records.log import LogDamaged
 from vertumnus.records.run_dir import RunDir
 from vertumnus_console.events import Event, events_of
 from vertumnus_console.folds import Folds
@@ -136,6 +137,24 @@ def test_a_log_that_grows_is_followed(recorded_run: RunDir, tmp_path: Path) -> N
     growing.end()
     ended = settled(player).snapshot()
     assert not ended.is_live and ended.status == "killed" and player.is_at_rest
+    player.close()
+
+
+def test_a_torn_end_is_told_and_damage_ends_the_replay(recorded_run: RunDir, tmp_path: Path) -> None:
+    """A killed run's last words are missed with a note; a wrong byte in the middle is an error."""
+    growing = GrowingRun(tmp_path, recorded_run)
+    growing.grow()
+    growing.end()
+    content = growing.run.log.read_bytes()
+    growing.run.log.write_bytes(content[:-3])
+    player = settled(Player(growing.run, speed=1.0))
+    assert player.snapshot().status == "killed, last records lost"
+    player.close()
+    middle = len(content) // 2
+    growing.run.log.write_bytes(content[:middle] + bytes([content[middle] ^ 1]) + content[middle + 1 :])
+    player = Player(growing.run, speed=1.0)
+    with pytest.raises(LogDamaged, match="damaged at byte"):
+        settled(player)
     player.close()
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from tests.support.recorded import a_header, a_history
 from vertumnus.domain.errors import ConfigError
-from vertumnus.records.log import GrowingLog, LogWriter
+from vertumnus.records.log import GrowingLog, LogDamaged, LogWriter
 
 
 def a_written_log(path: Path, records: int) -> tuple[bytes, int]:
@@ -50,6 +50,31 @@ def test_a_torn_batch_may_be_written_anew(tmp_path: Path) -> None:
     assert log.next_batch() == a_history(3)[1:2]
     assert log.next_batch() is None
     log.close()
+
+
+def test_a_cut_is_told_and_damage_is_named(tmp_path: Path) -> None:
+    """Wherever a log ends its whole batches are read; a byte that is wrong before the last is an error."""
+    content, first = a_written_log(tmp_path / "whole", records=3)
+    ends, path = [first], tmp_path / "facts.log"
+    whole = GrowingLog(tmp_path / "whole")
+    while whole.next_batch() is not None:
+        ends.append(whole.place)
+    whole.close()
+    for size in range(first, len(content)):
+        path.write_bytes(content[:size])
+        log = GrowingLog(path)
+        batches = sum(end <= size for end in ends) - 1
+        assert [log.next_batch() for _ in range(batches)] == [[record] for record in a_history(3)[:batches]]
+        assert log.next_batch() is None
+        assert log.is_torn == (size not in ends)
+        log.close()
+    for place in range(ends[1], ends[2]):
+        path.write_bytes(content[:place] + bytes([content[place] ^ 1]) + content[place + 1 :])
+        log = GrowingLog(path)
+        assert log.next_batch() == a_history(3)[:1]
+        with pytest.raises(LogDamaged, match=f"damaged at byte {ends[1]}, where record 1 should be"):
+            log.next_batch()
+        log.close()
 
 
 def test_a_log_that_is_none_is_refused(tmp_path: Path) -> None:

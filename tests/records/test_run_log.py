@@ -13,7 +13,8 @@ from tests.support.recorded import a_header, a_history
 from vertumnus.domain.codec import Record
 from vertumnus.domain.errors import ConfigError
 from vertumnus.records import log
-from vertumnus.records.log import LogWriteError, LogWriter, is_locked, read_log
+from vertumnus.records.frames import frame
+from vertumnus.records.log import LogDamaged, LogWriteError, LogWriter, is_locked, read_log
 
 
 def write(path: Path, records: list[Record], flush_after: int | None = None) -> list[int]:
@@ -77,7 +78,7 @@ def _header_size(tmp_path: Path) -> int:
 def test_a_flipped_bit_is_never_read_as_a_record(
     tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
 ) -> None:
-    """Damage in a frame ends the log there; what is read is what was told."""
+    """What is read is what was told; then an error says which record, where; the last frame counts as cut."""
     path = tmp_path_factory.mktemp("log") / "facts.log"
     told = a_history(2)
     sizes = write(path, told, flush_after=1)
@@ -85,10 +86,42 @@ def test_a_flipped_bit_is_never_read_as_a_record(
     place = data.draw(st.integers(sizes[0], len(content) - 1))
     content[place] ^= 1 << data.draw(st.integers(0, 7))
     path.write_bytes(content)
+    whole = [end for end in sizes if end <= place]
+    records, kept = read_log(path).records, []
+    if place < sizes[-2]:
+        with pytest.raises(
+            LogDamaged, match=rf"facts\.log: damaged at byte {whole[-1]}, where record {len(whole)} "
+        ):
+            kept.extend(records)
+    else:
+        kept.extend(records)
+        assert records.truncated
+    assert kept == told[: len(whole)]
+
+
+@pytest.mark.parametrize(
+    "tail", [b"\x00" * 100, b"\xff" * 100, b"\x01", b"\x05\x00\x00\x00\x01\x02\x03\x04words"]
+)
+def test_what_a_crash_leaves_at_the_end_is_a_cut(tmp_path: Path, tail: bytes) -> None:
+    """Zeros of a file that was grown and not written, or anything else without a whole frame in it."""
+    path = tmp_path / "facts.log"
+    write(path, a_history(2))
+    with path.open("ab") as file:
+        file.write(tail)
     records = read_log(path).records
-    kept = list(records)
-    assert kept == told[: sum(end <= place for end in sizes)]
-    assert records.truncated
+    assert list(records) == a_history(2) and records.truncated
+
+
+def test_a_batch_of_something_else_is_named(tmp_path: Path) -> None:
+    """Bytes that fit their checksum and are no records are an error even at the end."""
+    path = tmp_path / "facts.log"
+    write(path, a_history(2))
+    size = path.stat().st_size
+    with path.open("ab") as file:
+        file.write(frame(msgspec.msgpack.encode([[0, ["NoSuchFact", 3]]])))
+    records = read_log(path).records
+    with pytest.raises(LogDamaged, match=rf"byte {size}, where record 14 should be: no record of schema 1"):
+        list(records)
 
 
 def test_other_files_are_refused(tmp_path: Path) -> None:

@@ -54,6 +54,8 @@ def _paragraphs(listing: Listing, found: Explanation) -> Iterator[str]:
         if placement.decision.excluded:
             yield "\n".join(f"left out  {worker}: {reason}" for worker, reason in placement.decision.excluded)
         yield "\n".join(_outcome(found, placement))
+    if found.is_cut:
+        yield "the log's end is cut off; what came after it is not known"
 
 
 def _heading(number: int, placement: Placement) -> str:
@@ -150,6 +152,7 @@ def _plain(listing: Listing, found: Explanation) -> dict[str, Any]:
         "input_tokens": found.request.input_tokens,
         "arrival_s": to_seconds(found.request.arrival_ns),
         "placements": [_placement(placement) for placement in found.placements],
+        "log_is_cut": found.is_cut,
     }
 
 

@@ -1,18 +1,16 @@
 """The run's log: every fact, order and outcome in the order told, appended and never rewritten.
 
-    file  = MAGIC, header frame, batch frame, batch frame, ...
-    frame = length (u32), CRC-32 of the payload (u32), payload; little-endian
+    file  = MAGIC, header frame, batch frame, batch frame, ...    (`frames`)
 
 The header's payload is a LogHeader, a batch's is a list of Records, both msgpack. A kill or a full
-disk can only cut the last frame: the checksum tells, and everything before it is read. The log
-carries no run id and no wall time, so that the same seed gives the same bytes.
+disk can only cut the last frame: everything before it is read, and that it was cut is told. Whatever
+else is no batch is an error that says where. The log carries no run id and no wall time, so that the
+same seed gives the same bytes.
 """
 
 import fcntl
 import os
-import struct
-import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from typing import Any, BinaryIO, Literal, NamedTuple
 
@@ -25,12 +23,11 @@ from vertumnus.domain.errors import ConfigError, VertumnusError
 from vertumnus.domain.profile import ModelProfile
 from vertumnus.domain.units import Tokens
 from vertumnus.records.config import Measurement
+from vertumnus.records.frames import DamagedFrame, TornFrame, frame, read_frame
 
 MAGIC = b"vertumnus log\n"
 BATCH_RECORDS = 512
 """Records a frame: encoding and checksum cost below 1 us a record, a kill loses at most this many."""
-
-_FRAME = struct.Struct("<II")
 
 
 class LogHeader(Struct, frozen=True, kw_only=True):
@@ -79,7 +76,7 @@ class LogWriter:
         except OSError as error:
             raise LogWriteError(f"{path}: cannot create the log: {error.strerror}") from error
         try:
-            self._write(MAGIC + _frame(msgspec.msgpack.encode(header)))
+            self._write(MAGIC + frame(msgspec.msgpack.encode(header)))
         except LogWriteError:
             os.close(self._fd)
             raise
@@ -97,7 +94,7 @@ class LogWriter:
         Raises LogWriteError when the disk refuses; the records are kept for another try.
         """
         if self._batch:
-            self._write(_frame(encode_batch(self._batch)))
+            self._write(frame(encode_batch(self._batch)))
             batch, self._batch = self._batch, []
             if self._tell is not None:
                 self._tell(batch)
@@ -113,11 +110,11 @@ class LogWriter:
             os.close(self._fd)
             self._fd = -1
 
-    def _write(self, frame: bytes) -> None:
+    def _write(self, whole: bytes) -> None:
         done = 0
         try:
-            while done < len(frame):
-                done += os.write(self._fd, frame[done:])
+            while done < len(whole):
+                done += os.write(self._fd, whole[done:])
         except OSError as error:
             # cut the torn frame off, so that a later one lands where readers look for it
             os.ftruncate(self._fd, self._written)
@@ -127,34 +124,40 @@ class LogWriter:
         self._written += done
 
 
-class LogRecords(Iterator[Record]):
-    """The records of a log, in order."""
+class LogDamaged(ConfigError):
+    """A log that is not what was written, from some record on, and goes on after it."""
 
-    def __init__(self, file: BinaryIO) -> None:
+    def __init__(self, path: Path, place: int, what: str) -> None:
+        """Name the record that should begin at byte *place* of *path*; before it, all is well."""
+        record = _records_before(path, place)
+        super().__init__(f"{path}: damaged at byte {place}, where record {record} should be: {what}")
+
+
+class LogRecords(Iterator[Record]):
+    """The records of a log, in order; raises LogDamaged where the log is."""
+
+    def __init__(self, path: Path, file: BinaryIO) -> None:
         self.truncated = False
-        """After the last record: whether a cut or damaged frame ended the log early."""
-        self._file = file
-        self._records = self._read()
+        """After the last record: whether the log's end is torn; a killed writer's is."""
+        self._records = _records(path, file)
 
     def __next__(self) -> Record:
-        return next(self._records)
-
-    def _read(self) -> Iterator[Record]:
-        with self._file:
-            while (payload := self._payload()) is not None:
-                try:
-                    batch = decode_batch(payload)
-                except msgspec.MsgspecError:
-                    self.truncated = True
-                    return
-                yield from batch
-
-    def _payload(self) -> bytes | None:
         try:
-            return _read_frame(self._file)
-        except _BadFrame:
-            self.truncated = True
-            return None
+            return next(self._records)
+        except StopIteration as end:
+            self.truncated = self.truncated or bool(end.value)
+            raise
+
+
+def _records(path: Path, file: BinaryIO) -> Generator[Record, None, bool]:
+    """Tell the records from where *file* stands; return whether its end is torn."""
+    with file:
+        try:
+            while (batch := _next_batch(path, file)) is not None:
+                yield from batch
+        except TornFrame:
+            return True
+    return False
 
 
 class ReadLog(NamedTuple):
@@ -170,7 +173,7 @@ def read_log(path: Path) -> ReadLog:
     Raises ConfigError when there is no file, it is no log, or one of another schema.
     """
     header, file = _opened(path)
-    return ReadLog(header, LogRecords(file))
+    return ReadLog(header, LogRecords(path, file))
 
 
 class GrowingLog:
@@ -180,6 +183,7 @@ class GrowingLog:
         """Open the log at *path*; raises ConfigError as `read_log` does."""
         # unbuffered: what is read of a torn frame must not outlive the writer's second try at it
         self.header, self._file = _opened(path, buffering=0)
+        self._path = path
 
     @property
     def place(self) -> int:
@@ -193,15 +197,19 @@ class GrowingLog:
     def next_batch(self) -> list[Record] | None:
         """Return the next batch of records; None while it is not whole, and then it can be asked again.
 
-        Raises msgspec.MsgspecError when a whole batch holds what is no record of this schema.
+        Raises LogDamaged.
         """
         place = self._file.tell()
         try:
-            payload = _read_frame(self._file)
-        except _BadFrame:
+            return _next_batch(self._path, self._file)
+        except TornFrame:
             self._file.seek(place)
             return None
-        return None if payload is None else decode_batch(payload)
+
+    @property
+    def is_torn(self) -> bool:
+        """Whether there is something after the last batch read; after the last whole one, its end is torn."""
+        return os.fstat(self._file.fileno()).st_size > self._file.tell()
 
     def close(self) -> None:
         """Close the file; safe to call twice."""
@@ -233,8 +241,24 @@ def _opened(path: Path, buffering: int = -1) -> tuple[LogHeader, BinaryIO]:
         raise
 
 
-class _BadFrame(Exception):
-    """Bytes that are no whole frame."""
+def _next_batch(path: Path, file: BinaryIO) -> list[Record] | None:
+    """Return the next batch, None at the end of the file; raises TornFrame or LogDamaged."""
+    place = file.tell()
+    try:
+        payload = read_frame(file)
+        return None if payload is None else decode_batch(payload)
+    except DamagedFrame as error:
+        raise LogDamaged(path, place, "it does not fit its checksum, and whole records follow") from error
+    except msgspec.MsgspecError as error:
+        raise LogDamaged(path, place, f"no record of schema {SCHEMA_VERSION}: {error}") from error
+
+
+def _records_before(path: Path, place: int) -> int:
+    records, (_, file) = 0, _opened(path)
+    with file:
+        while file.tell() < place:
+            records += len(decode_batch(read_frame(file) or b""))
+    return records
 
 
 class _AnySchema(Struct):
@@ -245,9 +269,9 @@ def _read_header(path: Path, file: BinaryIO) -> LogHeader:
     if file.read(len(MAGIC)) != MAGIC:
         raise ConfigError(f"{path}: not a log of vertumnus (it does not start with {MAGIC!r})")
     try:
-        payload = _read_frame(file) or b""
+        payload = read_frame(file) or b""
         version = msgspec.msgpack.decode(payload, type=_AnySchema).schema_version
-    except (_BadFrame, msgspec.MsgspecError) as error:
+    except (DamagedFrame, TornFrame, msgspec.MsgspecError) as error:
         raise ConfigError(f"{path}: the log's header is cut or damaged") from error
     if version != SCHEMA_VERSION:
         raise ConfigError(f"{path}: found log schema {version}, this version reads schema {SCHEMA_VERSION}")
@@ -255,21 +279,3 @@ def _read_header(path: Path, file: BinaryIO) -> LogHeader:
         return msgspec.msgpack.decode(payload, type=LogHeader)
     except msgspec.MsgspecError as error:
         raise ConfigError(f"{path}: the log's header does not fit schema {version}: {error}") from error
-
-
-def _frame(payload: bytes) -> bytes:
-    return _FRAME.pack(len(payload), zlib.crc32(payload)) + payload
-
-
-def _read_frame(file: BinaryIO) -> bytes | None:
-    """Return the next payload, None at the end of the file; raises _BadFrame."""
-    head = file.read(_FRAME.size)
-    if not head:
-        return None
-    if len(head) < _FRAME.size:
-        raise _BadFrame
-    length, checksum = _FRAME.unpack(head)
-    payload = file.read(length)
-    if len(payload) < length or zlib.crc32(payload) != checksum:
-        raise _BadFrame
-    return payload

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from vertumnus.domain.codec import Record
+from vertumnus.domain.errors import ConfigError
 from vertumnus.records.log import read_log
 from vertumnus.records.run_dir import RunDir
 from vertumnus.run.pool import pool_of
@@ -15,7 +16,7 @@ class Audit(NamedTuple):
 
     records: int
     truncated: bool
-    """Whether the log's end is cut off; everything before it was audited."""
+    """Whether the log's end is cut off, as that of a killed run may be; everything before it was audited."""
     facts: Difference | None
     """First difference when facts go through a fresh control plane."""
     inputs: Difference | None
@@ -32,16 +33,28 @@ class Audit(NamedTuple):
 
 
 def audit_run(run: RunDir) -> Audit:
-    """Replay the log of *run* twice. Raises ConfigError when it has no log that this version can replay."""
+    """Replay the log of *run* twice.
+
+    Raises ConfigError when it has no log that this version can replay, or one that is empty or damaged.
+    """
     header, records = read_log(run.log)
     counted = _Counted(records)
     facts = replay_facts(counted, pool_of(header).control)
     for _ in counted:  # to the end, whatever was found
         pass
+    if not counted.records:
+        raise ConfigError(f"{run.log}: holds no records, there is nothing to replay")
     pool = pool_of(header)
     inputs = replay_inputs(read_log(run.log).records, pool.fleet, pool.control)
+    lost = ("the log's last records are lost, although the run ended",)
+    problems = lost if records.truncated and run.end() is not None else ()
     return Audit(
-        counted.records, records.truncated, facts, inputs, pool.books().problems, pool.fleet.open_requests
+        records=counted.records,
+        truncated=records.truncated,
+        facts=facts,
+        inputs=inputs,
+        problems=(*problems, *pool.books().problems),
+        open_requests=pool.fleet.open_requests,
     )
 
 

@@ -90,12 +90,14 @@ class Explanation(NamedTuple):
     backend: str
     request: Request
     placements: tuple[Placement, ...]
+    is_cut: bool
+    """Whether the log's end is torn before all of it was told."""
 
 
 def explain_run(run: RunDir, request_id: RequestId) -> Explanation:
     """Explain the placements of *request_id* in *run*.
 
-    Raises ConfigError when the log cannot be replayed, or has no such request.
+    Raises ConfigError when the log cannot be replayed, is damaged, or has no such request.
     """
     header, records = read_log(run.log)
     pool = pool_of(header)
@@ -108,8 +110,9 @@ def explain_run(run: RunDir, request_id: RequestId) -> Explanation:
                 break
     if watcher.request is None:
         found = f"its requests are 0 to {watcher.arrived - 1}" if watcher.arrived else "it has none"
-        raise ConfigError(f"request {request_id}: not in run {run.run_id}; {found}")
-    return Explanation(header.backend, watcher.request, watcher.placements())
+        cut = ", and the log's end is cut off" if records.truncated else ""
+        raise ConfigError(f"request {request_id}: not in run {run.run_id}; {found}{cut}")
+    return Explanation(header.backend, watcher.request, watcher.placements(), records.truncated)
 
 
 class _Seen:
