@@ -2,6 +2,7 @@
 
 import os
 import signal
+from pathlib import Path
 from queue import Queue
 
 import pytest
@@ -13,6 +14,7 @@ from vertumnus.domain.facts import ForecastFailed, ForecastFinished, InputFact
 from vertumnus.domain.move import Move
 from vertumnus.domain.orders import Forecast
 from vertumnus.domain.units import SECOND
+from vertumnus.forecast.child import NICENESS
 from vertumnus.forecast.child_process import ChildForecasts
 from vertumnus.forecast.question import Questions
 from vertumnus.forecast.trial import answer
@@ -66,6 +68,15 @@ def test_the_child_answers_as_this_process_would(rig, mailbox, forecasts) -> Non
     expected = answer(Questions(rig.fleet, rig.control, assumed).put(order(9, MERGE), now))
     assert [mailbox.next() for _ in range(2)] == [ForecastFinished(0, n, expected) for n in (1, 2)]
     assert expected[0].requests > 0
+
+
+@pytest.mark.skipif(not Path("/proc/self/autogroup").exists(), reason="cores are not shared out by sessions")
+def test_the_child_stands_back_as_a_session(rig, mailbox, forecasts) -> None:
+    """Where sessions share the cores, a process's niceness counts inside its session only."""
+    forecasts(order(1), rig.engine.now())
+    mailbox.next()
+    told = Path(f"/proc/{forecasts._child.pid}/autogroup").read_text()
+    assert told.split()[-2:] == ["nice", str(NICENESS)]
 
 
 def test_what_goes_wrong_there_is_told(rig, mailbox, forecasts) -> None:

@@ -2,6 +2,8 @@
 
 import os
 import sys
+from contextlib import suppress
+from pathlib import Path
 
 from vertumnus.forecast.child_process import receive, send
 from vertumnus.forecast.trial import answer
@@ -10,9 +12,12 @@ NICENESS = 10
 """The ranks go first: a forecast may be late, a prefill should not."""
 
 
+_AUTOGROUP = Path("/proc/self/autogroup")
+
+
 def main() -> None:
     """Answer one question after the other."""
-    os.nice(NICENESS)
+    step_back()
     asks, answers = sys.stdin.buffer, sys.stdout.buffer
     sys.stdout = sys.stderr  # nothing that somebody prints gets between the answers
     while True:
@@ -25,6 +30,13 @@ def main() -> None:
         except Exception as error:
             answered = f"{type(error).__name__}: {error}"
         send(answers, answered)
+
+
+def step_back() -> None:
+    """Take NICENESS; where Linux shares out the cores by sessions first, this session takes it too."""
+    os.nice(NICENESS)
+    with suppress(OSError):  # another system, or a container that may not: the process's own niceness stays
+        _AUTOGROUP.write_text(str(NICENESS))
 
 
 if __name__ == "__main__":
