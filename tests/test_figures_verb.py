@@ -6,9 +6,12 @@ import pytest
 
 from vertumnus import sweep
 from vertumnus.cli import main
-from vertumnus.commandline.exit_codes import BAD_INPUT, OK
+from vertumnus.commandline import figure_runs
+from vertumnus.commandline.exit_codes import BAD_INPUT, FAILED, INTERRUPTED, OK
 from vertumnus.records.run_dir import list_runs
-from vertumnus.report.paper.catalogue import ENTRIES
+from vertumnus.report.paper import rates, table2
+from vertumnus.report.paper.catalogue import ENTRIES, chosen
+from vertumnus.sweep import Sweep
 
 pytest.importorskip("matplotlib")
 SLICE = ("figures", "figure2", "seed=0", "workload.requests=40", "--simulated")
@@ -34,6 +37,64 @@ def test_a_slice_from_nothing_and_again(
     monkeypatch.setattr(sweep, "run_sweep", refuse)
     assert main(SLICE) == OK
     assert {file.name: file.read_bytes() for file in Path("figures").iterdir()} == before
+
+
+def test_a_chapter_that_cannot_be_made_leaves_the_others_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The report has the other one, says why the first is missing, and the exit code is 1."""
+    monkeypatch.chdir(tmp_path)
+
+    def broken(*_: object) -> None:
+        raise KeyError("model")
+
+    monkeypatch.setattr(table2, "_grid", broken)
+    assert main(["figures", "table1", "table2", "seed=0", "workload.requests=20"]) == FAILED
+    assert "table2 could not be made: 'model'" in capsys.readouterr().err
+    text = Path("figures/report.md").read_text()
+    assert "This chapter could not be made: 'model'" in text
+    assert "L-Eval: requests | 2,369 | 20" in text
+
+
+@pytest.fixture
+def swept(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Sweeps take no time and do nothing; the experiment of each is noted, *reconfigure* is interrupted."""
+    noted: list[str] = []
+
+    def run(jobs: list[sweep.Job], *_: object, **__: object) -> Sweep:
+        noted.append(jobs[0].config.name)
+        return Sweep("", {1: sweep.Ending("failed")}, noted[-1] == "reconfigure")
+
+    monkeypatch.setattr(sweep, "run_sweep", run)
+    return noted
+
+
+def test_what_is_executed_comes_first_and_failed_runs_end_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, swept: list[str]
+) -> None:
+    """Before anything is simulated the machine is quiet; the report is written whatever has failed."""
+    monkeypatch.chdir(tmp_path)
+    assert main(["figures", "table2", "figure2", "seed=0", "workload.requests=20"]) == FAILED
+    assert swept == ["prefill_times_live", "deadlines", "prefill_times"]
+    assert Path("figures/report.md").exists()
+
+
+def test_an_interrupt_ends_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, swept: list[str]) -> None:
+    """The sweeps to come do not start, and no report is written of half of the runs."""
+    monkeypatch.chdir(tmp_path)
+    assert main(["figures", "figure13", "table1", "seed=1", "workload.requests=200"]) == INTERRUPTED
+    assert swept == ["workloads", "reconfigure"] and not Path("figures").exists()
+
+
+def test_the_curves_have_both_ends_of_the_rates(tmp_path: Path) -> None:
+    """Figs. 10-12 take three workloads, two rates and three seeds of six methods; a typed level wins."""
+    entries = chosen(["figures10-12"])
+    for overrides, levels in (((), set(rates.LEVELS)), (("grid.level=highest",), {"highest"})):
+        wanted = figure_runs.Wanted(entries, overrides, tmp_path, (), False, True)
+        (grid,) = figure_runs.wanted_sweeps(wanted)
+        found = [dict(word.split("=", 1) for word in job.words) for job in grid.jobs]
+        assert {words["grid.level"] for words in found} == levels
+        assert len(found) == 3 * 3 * len(rates.METHODS) * len(levels)
 
 
 def test_the_list_names_every_entry(capsys: pytest.CaptureFixture[str]) -> None:

@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 from vertumnus.commandline.messages import report_problems
 from vertumnus.domain.errors import ConfigError, VertumnusError
@@ -39,3 +39,8 @@ def exit_code(
     except BrokenPipeError:  # the reader of a pipe had enough: vertumnus ls | head -1
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return OK
+
+
+def worst(codes: Collection[int]) -> int:
+    """Return the code that tells most of several; OK of none."""
+    return next((code for code in (INTERRUPTED, BAD_INPUT, FAILED, INVALID) if code in codes), OK)

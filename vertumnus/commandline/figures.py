@@ -6,22 +6,15 @@ from argparse import Namespace
 from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
-from typing import NamedTuple
-
-from hydra.core.config_loader import ConfigLoader
 
 from vertumnus import sweep
-from vertumnus.commandline import sweeps
-from vertumnus.commandline.exit_codes import FAILED, INTERRUPTED, OK
+from vertumnus.commandline.exit_codes import FAILED, INTERRUPTED, OK, worst
+from vertumnus.commandline.figure_runs import Swept, Wanted, make_runs, wanted_sweeps
 from vertumnus.commandline.flags import positive, run_parser
-from vertumnus.commandline.hydra_configs import hydra_configs
-from vertumnus.commandline.jobs import Composed, composed_jobs, valid_config
-from vertumnus.commandline.overrides import job_words
 from vertumnus.domain.errors import ConfigError
-from vertumnus.report.compare.members import find_members, words_by_key
-from vertumnus.report.paper.catalogue import ENTRIES, NAMES, Entry, chosen
+from vertumnus.report.compare.members import find_members
+from vertumnus.report.paper.catalogue import ENTRIES, NAMES, chosen
 from vertumnus.report.paper.chapter import Runs
-from vertumnus.report.paper.section import make_section
 
 EPILOG = """\
   vertumnus figures                                    all of them; again later, only what has changed is run
@@ -29,15 +22,6 @@ EPILOG = """\
   vertumnus figures figure13 seed=1 workload.requests=2000    a slice, to look at; overrides go to every run
   vertumnus figures --simulated                        without what is executed on this machine's ranks
 """
-
-
-class Swept(NamedTuple):
-    """An experiment with the jobs of the sweep that it declares."""
-
-    experiment: str
-    composed: Sequence[Composed]
-    jobs: Sequence[sweep.Job]
-    words: Sequence[str]
 
 
 def figures(words: Sequence[str]) -> int:
@@ -48,19 +32,13 @@ def figures(words: Sequence[str]) -> int:
         return OK
     names = [word for word in read.words if not _is_override(word)]
     overrides = [word for word in read.words if _is_override(word)]
-    entries = chosen(names)
+    wanted = Wanted(chosen(names), overrides, read.runs_dir, read.only, read.full, read.simulated)
     _require(overrides, read.out)
-    with hydra_configs() as loader:
-        swept = [
-            _swept(name, entries, overrides, read, loader) for name in _experiments(entries, read.simulated)
-        ]
-    codes = []
-    for each in swept:
-        codes.append(_run(each, read))
-        if codes[-1] == INTERRUPTED:
-            return INTERRUPTED
-    _write(entries, swept, overrides, read)
-    return FAILED if FAILED in codes else max(codes)
+    swept = wanted_sweeps(wanted)
+    code = make_runs(swept, wanted, read.jobs)
+    if code == INTERRUPTED:
+        return code
+    return worst([code, _write(swept, wanted, read.out)])
 
 
 def _read(words: Sequence[str]) -> Namespace:
@@ -112,60 +90,22 @@ def _require(overrides: Sequence[str], out: Path) -> None:
         raise ConfigError(*problems)
 
 
-def _experiments(entries: Sequence[Entry], only_simulated: bool) -> list[str]:
-    """Return the experiments of *entries*, each once, those that are executed last."""
-    simulated = [name for entry in entries for name in entry.simulated]
-    executed = [] if only_simulated else [name for entry in entries for name in entry.executed]
-    return list(dict.fromkeys([*simulated, *executed]))
+def _write(swept: Sequence[Swept], wanted: Wanted, out: Path) -> int:
+    from vertumnus.report.paper.write import illustrated, write_report  # here: it imports matplotlib
 
-
-def _swept(
-    experiment: str,
-    entries: Sequence[Entry],
-    overrides: Sequence[str],
-    read: Namespace,
-    loader: ConfigLoader,
-) -> Swept:
-    """Return *experiment* with the jobs that *entries* need, or with --full all that it declares.
-
-    Raises ConfigError when one of them has no valid config.
-    """
-    words = (f"+experiment={experiment}", f"runs_dir={read.runs_dir}", *overrides)
-    users = [entry for entry in entries if experiment in (*entry.simulated, *entry.executed)]
-    typed = words_by_key(overrides)
-
-    def is_needed(job: Sequence[str]) -> bool:
-        return read.full or any(entry.needs(words_by_key(job), typed) for entry in users)
-
-    composed = composed_jobs(
-        job_words(words, loader, multirun=True), loader, is_sweep=True, only=read.only, keep=is_needed
-    )
-    jobs = [sweep.Job(job.words, valid_config(job)) for job in composed]
-    return Swept(experiment, composed, jobs, words)
-
-
-def _run(swept: Swept, read: Namespace) -> int:
-    """Run the jobs that have no VALID run yet and return the exit code."""
-    done = sweep.runs_there(swept.jobs, swept.words)
-    if len(done) == len(swept.jobs):
-        return OK
-    sweeps.checked(swept.composed)
-    is_live = any(job.is_live for job in swept.jobs)
-    ended = sweep.run_sweep(swept.jobs, swept.words, places=1 if is_live else read.jobs)
-    return sweeps.exit_code(ended)
-
-
-def _write(
-    entries: Sequence[Entry], swept: Sequence[Swept], overrides: Sequence[str], read: Namespace
-) -> None:
-    from vertumnus.report.paper.write import write_report  # here: it imports matplotlib
-
-    members = {each.experiment: find_members(read.runs_dir, [sweep.id_of(each.jobs)]) for each in swept}
-    runs = Runs(read.runs_dir, members)
-    sections = [make_section(entry, runs, overrides) for entry in entries]
-    narrowed = [*overrides, *(f"--only {word}" for word in read.only)]
-    remarks = [f"A slice, made with {' '.join(narrowed)}: no basis for conclusions."] if narrowed else []
-    for page in write_report(read.out, sections, remarks):
+    members = {each.experiment: find_members(wanted.runs_dir, [sweep.id_of(each.jobs)]) for each in swept}
+    runs = Runs(wanted.runs_dir, members)
+    sections = [illustrated(entry, runs, wanted.overrides) for entry in wanted.entries]
+    for page in write_report(out, sections, _remarks(wanted)):
         print(page)
-    if any(section.left_out for section in sections):
+    if any(each.section.left_out for each in sections):
         print("some runs are left out; the report names them", file=sys.stderr)
+    failures = [each.section for each in sections if each.section.failure]
+    for section in failures:
+        print(f"{section.entry.name} could not be made: {section.failure}", file=sys.stderr)
+    return FAILED if failures else OK
+
+
+def _remarks(wanted: Wanted) -> list[str]:
+    narrowed = [*wanted.overrides, *(f"--only {word}" for word in wanted.only)]
+    return [f"A slice, made with {' '.join(narrowed)}: no basis for conclusions."] if narrowed else []

@@ -15,7 +15,7 @@ from vertumnus.report.paper.section import Section, glance
 pytest.importorskip("matplotlib")
 from vertumnus.report.paper.draw import draw
 from vertumnus.report.paper.theme import DARK, LIGHT
-from vertumnus.report.paper.write import write_report
+from vertumnus.report.paper.write import drawn, write_report
 
 LINES = Panel(
     "(a) <lines>",
@@ -59,7 +59,7 @@ def a_section(**changes: object) -> Section:
 
 def test_all_is_on_both_pages_and_the_html_page_needs_no_other_file(tmp_path: Path) -> None:
     """Statements, pictures, tables, causes and what was left out; the HTML page has its pictures in it."""
-    pages = write_report(tmp_path / "out", [a_section()], ["A slice."])
+    pages = write_report(tmp_path / "out", [drawn(a_section())], ["A slice."])
     assert [page.name for page in pages] == ["report.md", "report.html"]
     text, page = (file.read_text() for file in pages)
     for part in (
@@ -83,8 +83,8 @@ def test_all_is_on_both_pages_and_the_html_page_needs_no_other_file(tmp_path: Pa
 
 def test_the_same_numbers_give_the_same_files(tmp_path: Path) -> None:
     """No date, no version, no random id in any of them."""
-    write_report(tmp_path / "one", [a_section()])
-    write_report(tmp_path / "two", [a_section()])
+    write_report(tmp_path / "one", [drawn(a_section())])
+    write_report(tmp_path / "two", [drawn(a_section())])
     files = sorted(file.name for file in (tmp_path / "one").iterdir())
     assert len(files) == 6
     for name in files:
@@ -95,7 +95,7 @@ def test_a_folder_that_cannot_be_made_is_an_error(tmp_path: Path) -> None:
     """The message names what is in the way."""
     (tmp_path / "file").write_text("")
     with pytest.raises(ConfigError, match=r"--out: .*file.*cannot be written"):
-        write_report(tmp_path / "file" / "out", [a_section()])
+        write_report(tmp_path / "file" / "out", [drawn(a_section())])
 
 
 def test_what_the_head_of_the_report_counts() -> None:

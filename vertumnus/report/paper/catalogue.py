@@ -24,6 +24,8 @@ class Entry(NamedTuple):
     """Experiments on the ranks of this machine."""
     only: Mapping[str, Collection[str]] = MappingProxyType({})
     """Values by axis that the figure needs of what its sweeps declare; an axis that is not here whole."""
+    words: Sequence[str] = ()
+    """Overrides of its sweeps, each of which gives way to one of the same key that is typed."""
 
     def needs(self, words: Mapping[str, str], typed: Collection[str]) -> bool:
         """Return whether the figure needs the run of *words*, by key; axes that were *typed* are as typed."""
@@ -49,9 +51,8 @@ ENTRIES = (
         Entry(
             model.figures, f"{model.heading}: the methods at load, {model.title}", rates.chapter_of(model),
             [rates.EXPERIMENT],
-            only={
-                "policy": rates.METHODS, "cell": model.cells, "grid.level": rates.LEVELS, "seed": SEEDS,
-            },
+            only={"policy": rates.METHODS, "cell": model.cells, "seed": SEEDS},
+            words=[f"grid.level={','.join(rates.LEVELS)}"],
         )
         for model in (rates.DEEPSEEK, rates.QWEN)
     ),

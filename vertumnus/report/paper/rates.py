@@ -21,8 +21,8 @@ METHODS: Mapping[str, str] = {
     "sglang_cache_aware": "SGLang",
 }
 """The paper's methods by the policy that stands for each here."""
-LEVELS = ("highest",)
-"""The rates whose pools and baselines are tuned: what the text of sec. 9.2 is about."""
+LEVELS = ("lowest", "highest")
+"""The ends of the paper's axes: the rates whose pools and baselines are tuned (conf/cell/tuned)."""
 WORKLOADS: Mapping[str, str] = {"l_eval": "L-Eval", "tool_agent": "Tool-Agent", "production": "Production"}
 MEASURES = (
     ("mean_ttft", "mean TTFT [ms]", 1e3),

@@ -17,6 +17,8 @@ class Section(NamedTuple):
     sources: Sequence[str]
     """One line for each experiment: executed or simulated, its runs and seeds, and how to make them."""
     left_out: Sequence[str]
+    failure: str | None = None
+    """Why the chapter could not be made of its runs."""
 
     @property
     def statements(self) -> Grid | None:
@@ -39,13 +41,25 @@ class Section(NamedTuple):
 
 def make_section(entry: Entry, runs: Runs, words: Sequence[str]) -> Section:
     """Return the section of *entry* from *runs*, which were made with the overrides *words*."""
+    return _of_runs(entry, runs, words, entry.chapter(runs))
+
+
+def failed_section(entry: Entry, runs: Runs, words: Sequence[str], error: Exception) -> Section:
+    """Return a section that has no chapter and says that *error* is why."""
+    reason = " ".join(str(error).split()) or type(error).__name__
+    empty = Chapter(f"This chapter could not be made: {reason}", (), (), (), ())
+    return _of_runs(entry, runs, words, empty)._replace(failure=reason)
+
+
+def _of_runs(entry: Entry, runs: Runs, words: Sequence[str], chapter: Chapter) -> Section:
     of_entry = {
         name: runs.members[name] for name in (*entry.simulated, *entry.executed) if name in runs.members
     }
-    typed = [*words, *(f"--only {axis}={','.join(values)}" for axis, values in entry.only.items())]
+    only = [f"--only {axis}={','.join(values)}" for axis, values in entry.only.items()]
+    typed = [*entry.words, *words, *only]
     return Section(
         entry,
-        entry.chapter(runs),
+        chapter,
         [line for name, members in of_entry.items() for line in _source(name, members.runs, typed)],
         [line for members in of_entry.values() for line in members.left_out],
     )

@@ -1,14 +1,18 @@
 """The report's files: report.md, report.html, and every picture as SVG and PNG in both themes."""
 
-from collections.abc import Sequence
+import os
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from vertumnus.domain.errors import ConfigError
 from vertumnus.records.atomic import write_whole
+from vertumnus.report.paper.catalogue import Entry
+from vertumnus.report.paper.chapter import Runs
 from vertumnus.report.paper.draw import draw
 from vertumnus.report.paper.html import html
 from vertumnus.report.paper.markdown import markdown
-from vertumnus.report.paper.section import Section
+from vertumnus.report.paper.section import Section, failed_section, make_section
 from vertumnus.report.paper.theme import THEMES
 
 TITLE = "The paper's evaluation, from our runs"
@@ -23,19 +27,49 @@ INTRO = (
 )
 
 
-def write_report(out: Path, sections: Sequence[Section], remarks: Sequence[str] = ()) -> list[Path]:
-    """Write the report of *sections* into the folder *out* and return its pages.
+class Illustrated(NamedTuple):
+    """A section with its pictures drawn."""
+
+    section: Section
+    svg: Mapping[tuple[str, str], bytes]
+    """By name of the picture and of the theme."""
+    files: Mapping[str, bytes]
+    """By name: each picture in every theme and kind."""
+
+
+def illustrated(entry: Entry, runs: Runs, words: Sequence[str]) -> Illustrated:
+    """Return the section of *entry* from *runs*, which were made with the overrides *words*.
+
+    One that cannot be made says why, and leaves the others whole; under VERTUMNUS_DEBUG=1 it raises.
+    """
+    try:
+        return drawn(make_section(entry, runs, words))
+    except Exception as error:  # whatever is wrong with one chapter, the others are asked for
+        if os.environ.get("VERTUMNUS_DEBUG") == "1":
+            raise
+        return Illustrated(failed_section(entry, runs, words, error), {}, {})
+
+
+def drawn(section: Section) -> Illustrated:
+    """Return *section* with its pictures."""
+    svg: dict[tuple[str, str], bytes] = {}
+    files: dict[str, bytes] = {}
+    for picture in section.chapter.pictures:
+        for theme in THEMES:
+            kinds = draw(picture, theme)
+            svg[picture.name, theme.name] = kinds["svg"]
+            files |= {f"{picture.name}-{theme.name}.{kind}": data for kind, data in kinds.items()}
+    return Illustrated(section, svg, files)
+
+
+def write_report(out: Path, made: Sequence[Illustrated], remarks: Sequence[str] = ()) -> list[Path]:
+    """Write the report of the sections *made* into the folder *out* and return its pages.
 
     *remarks* say what is special about its runs. Raises ConfigError when a file cannot be written.
     """
-    svg: dict[tuple[str, str], bytes] = {}
-    files: dict[str, bytes] = {}
-    for section in sections:
-        for picture in section.chapter.pictures:
-            for theme in THEMES:
-                drawn = draw(picture, theme)
-                svg[picture.name, theme.name] = drawn["svg"]
-                files |= {f"{picture.name}-{theme.name}.{kind}": data for kind, data in drawn.items()}
+    sections = [each.section for each in made]
+    svg = {key: data for each in made for key, data in each.svg.items()}
+    files = {name: data for each in made for name, data in each.files.items()}
     intro = (*INTRO, *remarks)
     pages = {
         "report.md": markdown(TITLE, intro, sections).encode(),
