@@ -228,10 +228,17 @@ def _scale(axes: Axes, scale: Scale, *, is_x: bool) -> None:
         axis.set_major_formatter(FuncFormatter(_tokens))
     else:
         set_scale("log")
-        axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0), numticks=9))
+        axis.set_major_locator(LogLocator(subs=_subs(*axis.get_view_interval()), numticks=9))
         axis.set_major_formatter(FuncFormatter(_plain))
     axis.set_minor_locator(NullLocator())
     axis.set_minor_formatter(NullFormatter())
+
+
+def _subs(low: float, high: float) -> tuple[float, ...]:
+    """Return the multiples of powers of ten that are ticks from *low* to *high*, more in a short range."""
+    if high > 10 * low:
+        return (1.0, 2.0, 5.0)
+    return (1.0, 1.5, 2.0, 3.0, 5.0, 7.0) if high > 2 * low else tuple(1 + place / 10 for place in range(90))
 
 
 def _tokens(value: float, _place: int | None) -> str:

@@ -9,7 +9,7 @@ from vertumnus.report.compare.metrics import METRICS
 from vertumnus.report.compare.show import effect_text
 from vertumnus.report.paper.chapter import Chapter, Claim, Grid, Runs, Unit, exactly
 from vertumnus.report.paper.curves import rate_curve
-from vertumnus.report.paper.panels import Panel, Picture, Series
+from vertumnus.report.paper.panels import Panel, Picture, Scale, Series
 
 EXPERIMENT = "routing_grid"
 METHODS: Mapping[str, str] = {
@@ -24,12 +24,12 @@ METHODS: Mapping[str, str] = {
 LEVELS = ("lowest", "highest")
 """The ends of the paper's axes: the rates whose pools and baselines are tuned (conf/cell/tuned)."""
 WORKLOADS: Mapping[str, str] = {"l_eval": "L-Eval", "tool_agent": "Tool-Agent", "production": "Production"}
-MEASURES = (
-    ("mean_ttft", "mean TTFT [ms]", 1e3),
-    ("p90_ttft", "P90 TTFT [ms]", 1e3),
-    ("attainment", "SLO attainment [%]", 100.0),
+MEASURES: Sequence[tuple[str, str, float, Scale]] = (
+    ("mean_ttft", "mean TTFT [ms]", 1e3, "log"),
+    ("p90_ttft", "P90 TTFT [ms]", 1e3, "log"),
+    ("attainment", "SLO attainment [%]", 100.0, "linear"),
 )
-"""Metric, axis, and factor from the runs table to the axis, of one figure each."""
+"""Metric, axis, factor from the runs table to the axis, and its scale, of one figure each."""
 CAUSES = (
     "The methods are policies on our cost model, not those systems; they share pool, caches and prefill "
     "times, so only placement differs. Static and the published policy have parameters tuned for each cell "
@@ -109,7 +109,7 @@ def _claims(table: RoutingGrid) -> Iterator[Claim]:
 
 
 def _margins(table: RoutingGrid) -> Grid:
-    metrics = [METRICS[name] for name, _, _ in MEASURES]
+    metrics = [METRICS[name] for name, *_ in MEASURES]
     rows = []
     for margin in table.margins:
         effects = (margin.effects[metric.name] for metric in metrics)
@@ -132,25 +132,25 @@ def _margins(table: RoutingGrid) -> Grid:
 
 
 def _picture(model: Model, number: int, members: Sequence[Member]) -> Picture:
-    metric, y_label, scale = MEASURES[number]
+    metric, y_label, factor, scale = MEASURES[number]
     panels = []
     for cell, of_cell in _by_word(members, "cell").items():
         by_policy = _by_word(of_cell, "policy")
         curves = [
-            rate_curve(title, by_policy[policy], METRICS[metric], scale)
+            rate_curve(title, by_policy[policy], METRICS[metric], factor)
             for policy, title in METHODS.items()
             if policy in by_policy
         ]
-        panels.append(_panel(_workload(cell), y_label, curves))
+        panels.append(_panel(_workload(cell), y_label, scale, curves))
     name = model.first + number
     return Picture(f"figure{name}", f"Fig. {name}: {METRICS[metric].title}, {model.title}", panels)
 
 
-def _panel(title: str, y_label: str, curves: Sequence[Series]) -> Panel:
+def _panel(title: str, y_label: str, scale: Scale, curves: Sequence[Series]) -> Panel:
     """Return the panel of one workload: over the rates, or where there is one, method by method."""
     rates = {rate for each in curves for rate in each.x}
     if len(rates) > 1:
-        return Panel(title, "request rate [requests/s]", y_label, curves, y_scale="log")
+        return Panel(title, "request rate [requests/s]", y_label, curves, y_scale=scale)
     beside = [each._replace(x=[place], look="points") for place, each in enumerate(curves)]
     at = "".join(f", {rate:.4g} requests/s" for rate in rates)
     names = [(place, each.label) for place, each in enumerate(curves)]
