@@ -86,8 +86,8 @@ def test_an_interrupt_ends_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, 
     assert swept == ["workloads", "reconfigure"] and not Path("figures").exists()
 
 
-def test_the_curves_have_both_ends_of_the_rates(tmp_path: Path) -> None:
-    """Figs. 10-12 take three workloads, two rates and three seeds of six methods; a typed level wins."""
+def test_the_curves_have_the_rates_that_are_tuned(tmp_path: Path) -> None:
+    """Figs. 10-12 take three workloads, their rates and three seeds of six methods; a typed level wins."""
     entries = chosen(["figures10-12"])
     for overrides, levels in (((), set(rates.LEVELS)), (("grid.level=highest",), {"highest"})):
         wanted = figure_runs.Wanted(entries, overrides, tmp_path, (), False, True)

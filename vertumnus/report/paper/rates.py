@@ -21,8 +21,8 @@ METHODS: Mapping[str, str] = {
     "sglang_cache_aware": "SGLang",
 }
 """The paper's methods by the policy that stands for each here."""
-LEVELS = ("lowest", "highest")
-"""The ends of the paper's axes: the rates whose pools and baselines are tuned (conf/cell/tuned)."""
+LEVELS = ("lowest", "middle", "highest")
+"""Of the five rates of the paper's axes those that are run, each with its own tuning (conf/cell/tuned)."""
 WORKLOADS: Mapping[str, str] = {"l_eval": "L-Eval", "tool_agent": "Tool-Agent", "production": "Production"}
 MEASURES: Sequence[tuple[str, str, float, Scale]] = (
     ("mean_ttft", "mean TTFT [ms]", 1e3, "log"),
@@ -36,6 +36,7 @@ CAUSES = (
     "on other seeds.",
     "Saturation rates follow from the presets, which were chosen for them; each run is a slice of its "
     "workload, so queues that grow without end have less time to grow.",
+    "Three of the paper's five rates are run; lines only lead the eye from one to the next.",
     "Near saturation seeds differ by 20 to 50 %: the intervals say what can be told apart.",
 )
 
