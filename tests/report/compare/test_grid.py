@@ -19,15 +19,22 @@ TTFT_S = {"vertumnus": 2.5, "paper_tuned": 3.5, "static_tuned": 4.0, "lmetric": 
 """Of the first seed; the second one is half as slow again, for everybody."""
 
 
-def leave_runs(runs_dir: Path, level: str = "highest", ttft_s: dict[str, float] = TTFT_S) -> list[str]:
-    """Leave two seeds of each policy in a cell and return their ids."""
+def leave_runs(
+    runs_dir: Path,
+    level: str = "highest",
+    ttft_s: dict[str, float] = TTFT_S,
+    *,
+    first: int = 0,
+    **changes: Any,
+) -> list[str]:
+    """Leave two seeds of each policy in a cell and return their ids; *changes* are of all configs."""
     ids: list[str] = []
     for policy, first_s in ttft_s.items():
         for seed in (1, 2):
             words = (f"policy={policy}", "cell=qwen_l_eval", f"grid.level={level}", f"seed={seed}")
             seconds = first_s * (1.0 if seed == 1 else 1.5) - BESIDES_S
-            config = a_config(policy.removesuffix("_tuned"), seed)
-            ids.append(a_timed_run(runs_dir, len(ids), words, config, seconds, shift_s=seed))
+            config = a_config(policy.removesuffix("_tuned"), seed, **changes)
+            ids.append(a_timed_run(runs_dir, first + len(ids), words, config, seconds, shift_s=seed))
     return ids
 
 
@@ -70,6 +77,18 @@ def test_the_text(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert out.startswith("SIMULATED  qwen_l_eval  mean TTFT by requests/s\n")
     assert "3.125 s *" in out and "-13.9 %" in out and "-12.5 % (" in out
     assert "Open loop" in out
+
+
+def test_closed_loop_is_told_and_kept_apart(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The tables say how requests came; runs of both kinds in one table are refused."""
+    two = {policy: TTFT_S[policy] for policy in ("vertumnus", "paper_tuned")}
+    closed = leave_runs(tmp_path, ttft_s=two, arrival={"closed_loop": True})
+    assert main(["compare", *closed, "--figure", "7-12", "--runs-dir", str(tmp_path)]) == OK
+    out = capsys.readouterr().out
+    assert "Closed loop" in out and "Open loop" not in out
+    runs = [*closed, *leave_runs(tmp_path, ttft_s=two, first=len(closed))]
+    assert main(["compare", *runs, "--figure", "7-12", "--runs-dir", str(tmp_path)]) == BAD_INPUT
+    assert "in open and in closed loop" in capsys.readouterr().err
 
 
 def test_only_the_highest_rate_has_statements(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -52,6 +52,8 @@ class RoutingGrid(NamedTuple):
     """All tables of the grid."""
 
     execution: str
+    is_closed_loop: bool
+    """Whether follow-ups wait for the answer before them, in all runs or in none."""
     places: list[Place]
     rates: dict[Place, float]
     policies: list[str]
@@ -73,6 +75,7 @@ def routing_grid(runs_dir: Path, members: Members) -> RoutingGrid:
     table = _Table(runs, run_values(runs_dir, runs, (*JUDGED, BOUND, *PARTS)))
     return RoutingGrid(
         runs[0].execution,
+        _is_closed_loop(runs[0]),
         table.places,
         {_place(run): float(run.row["offered_requests_per_s"]) for run in runs},
         table.policies,
@@ -95,6 +98,12 @@ def _require_grid(runs: Sequence[Member]) -> None:
         )
     if len({run.execution for run in runs}) > 1:
         raise ConfigError("--figure 7-12: found simulated and executed runs; name those of one kind")
+    if len({_is_closed_loop(run) for run in runs}) > 1:
+        raise ConfigError("--figure 7-12: found runs in open and in closed loop; name those of one kind")
+
+
+def _is_closed_loop(run: Member) -> bool:
+    return bool(run.config["arrival"].get("closed_loop"))
 
 
 def _place(run: Member) -> Place:

@@ -11,8 +11,10 @@ from vertumnus.report.compare.pairing import Effect
 from vertumnus.report.compare.show import effect_text, plain_effect, value_text
 from vertumnus.report.drawing import grid
 
+OPEN = "Open loop: requests arrive when the trace says, whatever waits."
+CLOSED = "Closed loop: a session's next turn comes with the answer before it, all else when the trace says."
 SAYS = """\
-Open loop: requests arrive when the trace says, whatever waits; means over seeds that nothing was tuned on.
+Means over seeds that nothing was tuned on.
 * a lower mean TTFT than each other policy. Differences are paired by seed and arrivals, with a 95% interval
 (Student's t; of times as ratios): better, worse where it leaves zero out. paper_tuned and static_tuned were
 tuned for each cell and rate on other seeds (conf/cell/tuned), vertumnus was not; the three share a pool. The
@@ -30,6 +32,7 @@ def print_grid(found: RoutingGrid, console: Console) -> None:
     if found.gains:
         console.print("Gains over the strongest baseline: the paper's, and paper_tuned's here", style="bold")
         console.print(_gains(found))
+    console.print(CLOSED if found.is_closed_loop else OPEN)
     console.print(SAYS)
     for line in found.left_out:
         console.print(f"left out: {line}")
@@ -39,6 +42,7 @@ def grid_json(found: RoutingGrid) -> dict[str, Any]:
     """Return the grid as plain values: seconds, shares."""
     return {
         "execution": found.execution,
+        "is_closed_loop": found.is_closed_loop,
         "values": [
             {
                 "cell": cell,
