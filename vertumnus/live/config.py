@@ -151,7 +151,10 @@ class LiveConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, 
     start_timeout_s: float = 60.0
     """Longest wait for all ranks to register, greater than 0 [s]."""
     step_timeout_s: float = 30.0
-    """Least time that a rank waits in a collective before the step counts as failed, greater than 0 [s]."""
+    """Least time that a rank waits in a collective before the step counts as failed, greater than 0 [s].
+
+    A rank that does not answer to a step for twice as long, or to anything else for as long, is lost.
+    """
     weights: str | None = None
     """Directory of safetensors files with the names of HF's Qwen3; null draws seeded random weights."""
     shared_dir: str | None = None

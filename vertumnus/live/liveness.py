@@ -87,4 +87,5 @@ class Liveness:
 
 def _silence(owed: _Owed, now: Nanoseconds) -> str:
     waited_s = (now - owed.since) / SECOND
-    return f"no answer to {_SPELLED[owed.debt]} for {waited_s:.1f} s (backend.step_timeout_s)"
+    limit = "twice backend.step_timeout_s" if owed.debt == "step" else "backend.step_timeout_s"
+    return f"no answer to {_SPELLED[owed.debt]} for {waited_s:.1f} s (more than {limit})"
