@@ -2,7 +2,7 @@
 
 import pytest
 
-from vertumnus.commandline.exit_codes import BAD_INPUT, FAILED, INTERRUPTED, INVALID, exit_code
+from vertumnus.commandline.exit_codes import BAD_INPUT, FAILED, INTERRUPTED, INVALID, exit_code_of
 from vertumnus.domain.errors import ConfigError, VertumnusError
 
 
@@ -21,7 +21,7 @@ def test_what_ends_a_program_is_its_code_and_a_message(error, code, says, capsys
     def program(_words) -> int:
         raise error
 
-    assert exit_code(program, [], "interrupted; go on") == code
+    assert exit_code_of(program, [], "interrupted; go on") == code
     assert capsys.readouterr() == ("", says)
 
 
@@ -29,6 +29,6 @@ def test_a_program_has_its_words_and_its_own_code(monkeypatch) -> None:
     """Given words, or those of the command line; a fault of the code is no exit code."""
     monkeypatch.setattr("sys.argv", ["vertumnus", "one", "two"])
     for argv, words in (((), []), (["x"], ["x"]), (None, ["one", "two"])):
-        assert exit_code(lambda told, words=words: INVALID if list(told) == words else 0, argv) == INVALID
+        assert exit_code_of(lambda told, words=words: INVALID if list(told) == words else 0, argv) == INVALID
     with pytest.raises(ZeroDivisionError):
-        exit_code(lambda _words: 1 // 0, ())
+        exit_code_of(lambda _words: 1 // 0, ())

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 
 from vertumnus import __version__
-from vertumnus.commandline.exit_codes import BAD_INPUT, OK, exit_code
+from vertumnus.commandline.exit_codes import BAD_INPUT, OK, exit_code_of
 from vertumnus.commandline.flags import HELP, read_flags
 from vertumnus.domain.errors import ConfigError
 
@@ -16,7 +16,7 @@ Verb = Callable[[Sequence[str]], int]
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Do what the command line *argv* (sys.argv without the program) says; return the exit code."""
-    return exit_code(_dispatch, argv)
+    return exit_code_of(_dispatch, argv)
 
 
 def _dispatch(words: Sequence[str]) -> int:

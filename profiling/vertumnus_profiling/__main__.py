@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Sequence
 
-from vertumnus.commandline.exit_codes import OK, exit_code
+from vertumnus.commandline.exit_codes import OK, exit_code_of
 from vertumnus.live.plan import require_packages
 from vertumnus.report.drawing import console_for
 from vertumnus.run.interrupts import one_interrupt
@@ -12,7 +12,7 @@ from vertumnus_profiling.options import read_options
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Make the profile that *argv* (sys.argv without the program) asks for and return the exit code."""
-    return exit_code(_profile, argv, "interrupted; what was measured is kept, start again to continue")
+    return exit_code_of(_profile, argv, "interrupted; what was measured is kept, start again to continue")
 
 
 @one_interrupt()

@@ -41,6 +41,7 @@ _ORDER = (
     "measured_at",
     "provenance",
     "degrees",
+    "parallelism",
     "form",
     "prefill",
     "published",

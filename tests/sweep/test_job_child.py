@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from vertumnus.domain.errors import ConfigError
+from vertumnus.records.provenance import code_hash
 from vertumnus.sweep import child
 from vertumnus.sweep.child import SaidLines, run_assigned
 from vertumnus.sweep.job import Ending
@@ -17,7 +18,13 @@ from vertumnus.sweep.messages import Assignment, Ended, Message, Progressed, Sai
 @pytest.fixture
 def assignment(tmp_path: Path) -> Assignment:
     """A job whose config cannot be read: what serves it is put in its place by each test."""
-    return Assignment(config={"polcy": 1}, runs_dir=str(tmp_path), words=("seed=3",), sweep="trial-1")
+    return Assignment(
+        config={"polcy": 1},
+        runs_dir=str(tmp_path),
+        words=("seed=3",),
+        sweep="trial-1",
+        code_hash=code_hash(is_live=False),
+    )
 
 
 def serving(monkeypatch: pytest.MonkeyPatch, serve: Callable[..., Any]) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from vertumnus.cli import main
-from vertumnus.commandline.exit_codes import INTERRUPTED, OK
+from vertumnus.commandline.exit_codes import FAILED, INTERRUPTED, OK
 from vertumnus.records.run_dir import list_runs
 from vertumnus.report.store import query
 
@@ -54,6 +54,14 @@ def test_a_sweep_goes_on_where_it_was(words: list[str], capsys: pytest.CaptureFi
     os.utime("trace.jsonl", (later, later))
     assert main([*words, "-m", "seed=0"]) == OK
     assert len(list_runs(Path("runs"))) == 3
+
+
+def test_a_sweep_is_of_one_code(words: list[str], capsys, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A job that starts after the code was edited is not run, and says why: it would not be the sweep's."""
+    monkeypatch.setattr("vertumnus.sweep.job.code_hash", lambda is_live: "of an earlier code")
+    assert main([*words, "-m", "seed=0"]) == FAILED
+    assert "the code has changed since the sweep began" in capsys.readouterr().err
+    assert list_runs(Path("runs")) == []
 
 
 def test_all_over_again(words: list[str]) -> None:

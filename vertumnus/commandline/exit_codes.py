@@ -18,7 +18,7 @@ INTERRUPTED = 130
 """Ctrl-C; what was recorded until then is kept."""
 
 
-def exit_code(
+def exit_code_of(
     program: Callable[[Sequence[str]], int], argv: Sequence[str] | None, interrupted: str = "interrupted"
 ) -> int:
     """Return what *program* makes of *argv* (None: the command line), or what its error or Ctrl-C means.

@@ -63,6 +63,8 @@ class ModelProfile(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
     """Tokens in a block while measuring."""
     cores: int | None = None
     """Cores that the ranks shared; None where each had a device of its own."""
+    parallelism: Literal["context", "tensor"] = "context"
+    """What the ranks of a worker share: a prompt's tokens, or, of a baseline's workers, every matrix."""
     form: Form = "log2"
     """The form that predictions take."""
     published: Coefficients | None = None

@@ -21,7 +21,7 @@ from vertumnus.live.rank_pool import CALIBRATION_EPOCH, FIRST_EPOCH
 from vertumnus.run.asked import Asked
 from vertumnus.run.capacity import pool_rate
 from vertumnus.run.initial import settled
-from vertumnus.run.profiles import profile_line, require_hardware
+from vertumnus.run.profiles import policy_warning, profile_line, require_hardware
 from vertumnus.run.session import Recorded, Session, serve_recorded
 from vertumnus.run.stream import Stream, arriving, load_stream
 from vertumnus.trace.arrivals import mean_rate
@@ -50,6 +50,8 @@ def run_live(config: RunConfig, backend: LiveConfig, asked: Asked, console: Cons
     if config.profile is not None:
         require_hardware(config.profile, hardware_of(plan))
         console.print(profile_line(config.profile), soft_wrap=True, markup=False)
+    if warning := policy_warning(config):
+        console.print(warning, soft_wrap=True, markup=False)
     first_epoch = CALIBRATION_EPOCH if config.profile is None else FIRST_EPOCH
     engine = LiveEngine(plan, _no_prompt, _discard, first_epoch)
     try:

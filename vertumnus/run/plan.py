@@ -9,6 +9,7 @@ from vertumnus.domain.units import to_seconds
 from vertumnus.policy.reconfig.initial import Candidate
 from vertumnus.run.capacity import pool_rate
 from vertumnus.run.initial import Sizing, size
+from vertumnus.run.profiles import policy_warning
 from vertumnus.run.simulated import required_profile
 from vertumnus.run.stream import Stream, arriving, load_stream
 from vertumnus.sim.config import SimConfig
@@ -38,6 +39,7 @@ def plan(config: RunConfig) -> str:
         f"pool       {config.cluster.gpus} prefill ranks: {config.cluster.initial_composition()}",
         f"policy     {_tag(config.policy)}, controller {_tag(config.controller)}",
         *_load_lines(config, stream),
+        *filter(None, [policy_warning(config)]),
     ]
     return "\n".join([*lines, *(_sizing_lines(sizing) if sizing else ())])
 

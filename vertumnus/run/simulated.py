@@ -14,7 +14,7 @@ from vertumnus.domain.units import Tokens
 from vertumnus.run.asked import Asked
 from vertumnus.run.capacity import pool_rate
 from vertumnus.run.initial import settled
-from vertumnus.run.profiles import profile_line
+from vertumnus.run.profiles import policy_warning, profile_line
 from vertumnus.run.session import Recorded, Session, serve_recorded
 from vertumnus.run.stream import Stream, arriving, load_stream
 from vertumnus.sim.config import SimConfig
@@ -32,6 +32,8 @@ def simulate(config: RunConfig, backend: SimConfig, asked: Asked, console: Conso
     profile = required_profile(config)
     console.print(profile_line(profile), soft_wrap=True, markup=False)
     config = settled(config, console)
+    if warning := policy_warning(config):
+        console.print(warning, soft_wrap=True, markup=False)
     stream = load_stream(config)
     requests = simulated_requests(config, profile, stream)
     engine = virtual_engine(config, backend, profile, stream.block_tokens)

@@ -16,6 +16,7 @@ from contextlib import suppress
 from vertumnus.config import to_run_config
 from vertumnus.domain.errors import ConfigError, VertumnusError
 from vertumnus.live.config import LiveConfig
+from vertumnus.records.provenance import code_hash
 from vertumnus.report.drawing import console_for
 from vertumnus.run.asked import Asked
 from vertumnus.run.execute import serve
@@ -30,6 +31,8 @@ from vertumnus.sweep.messages import (
     read_assignment,
     to_line,
 )
+
+CHANGED = "the code has changed since the sweep began, and one sweep is of one code; start it again"
 
 Send = Callable[[Message], None]
 
@@ -73,8 +76,11 @@ def run_assigned(assignment: Assignment, send: Send) -> Ending:
     asked = Asked(assignment.words, assignment.sweep, tell=tell)
     try:
         config = to_run_config({**assignment.config, "runs_dir": assignment.runs_dir})
+        is_live = isinstance(config.backend, LiveConfig)
+        if code_hash(is_live) != assignment.code_hash:
+            return Ending("bad input", problems=(CHANGED,))
         # a simulated run has nothing to say that the others of its sweep do not
-        said = SaidLines(send) if isinstance(config.backend, LiveConfig) else io.StringIO()
+        said = SaidLines(send) if is_live else io.StringIO()
         recorded = serve(config, asked, console_for(said))
     except ConfigError as error:
         return Ending("bad input", problems=tuple(error.problems))

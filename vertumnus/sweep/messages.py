@@ -15,6 +15,8 @@ class Assignment(Struct, frozen=True, kw_only=True):
     runs_dir: str
     words: tuple[str, ...]
     sweep: str
+    code_hash: str
+    """Of the code that the sweep began with."""
 
 
 class Progressed(Struct, frozen=True, tag=True):

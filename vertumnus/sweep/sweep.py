@@ -12,6 +12,7 @@ from vertumnus.records.sweeps import SweepRecord, sweep_id, write_sweep
 from vertumnus.report.drawing import console_for
 from vertumnus.report.store import rebuild_catalog
 from vertumnus.run.interrupts import interrupts_held, one_interrupt
+from vertumnus.run.profiles import policy_warning
 from vertumnus.sweep.done import done_before
 from vertumnus.sweep.job import Ending, Job
 from vertumnus.sweep.memory import Memory
@@ -59,6 +60,9 @@ def run_sweep(
             progress.say(
                 "executed jobs of one seed run side by side: their times are those of a shared machine"
             )
+        for warning in dict.fromkeys(policy_warning(job.config) for job in to_do.values()):
+            if warning is not None:
+                progress.say(warning)
         starting = _starting(to_do, record.sweep)
         pool = JobPool(to_do, starting, places, progress, Memory(), _executed_pairs(to_do))
         is_whole = pool.run()
@@ -96,8 +100,13 @@ def _executed_pairs(jobs: Mapping[int, Job]) -> dict[int, int] | None:
 def _starting(jobs: Mapping[int, Job], sweep: str) -> Start:
     def start(number: int, heard: "SimpleQueue[Heard]") -> JobProcess:
         job = jobs[number]
-        config = plain_config(job.config)
-        assignment = Assignment(config=config, runs_dir=job.config.runs_dir, words=job.words, sweep=sweep)
+        assignment = Assignment(
+            config=plain_config(job.config),
+            runs_dir=job.config.runs_dir,
+            words=job.words,
+            sweep=sweep,
+            code_hash=job.code_hash,
+        )
         return JobProcess(number, assignment, heard, one_thread=not job.is_live)
 
     return start

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from vertumnus.commandline.exit_codes import OK, exit_code
+from vertumnus.commandline.exit_codes import OK, exit_code_of
 from vertumnus.domain.errors import ConfigError
 from vertumnus.records.atomic import write_whole
 from vertumnus_profiling.bench.catalogue import BENCHMARKS, run, select
@@ -23,7 +23,7 @@ FULL_REPEATS, QUICK_REPEATS = 7, 3
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run what *argv* (sys.argv without the program) asks for and return the exit code."""
-    return exit_code(_bench, argv)
+    return exit_code_of(_bench, argv)
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import msgspec
 from rich.console import Console
 
-from vertumnus.commandline.exit_codes import OK, exit_code
+from vertumnus.commandline.exit_codes import OK, exit_code_of
 from vertumnus.run.interrupts import one_interrupt
 from vertumnus_profiling.size.options import read_options
 from vertumnus_profiling.size.program import answer
@@ -15,7 +15,7 @@ from vertumnus_profiling.size.show import document_of, text_of
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Answer what *argv* (sys.argv without the program) asks and return the exit code."""
-    return exit_code(_size, argv)
+    return exit_code_of(_size, argv)
 
 
 @one_interrupt()

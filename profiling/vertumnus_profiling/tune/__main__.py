@@ -4,7 +4,7 @@ import sys
 from collections.abc import Sequence
 from importlib.util import find_spec
 
-from vertumnus.commandline.exit_codes import OK, exit_code
+from vertumnus.commandline.exit_codes import OK, exit_code_of
 from vertumnus.domain.errors import ConfigError
 from vertumnus.report.drawing import console_for
 from vertumnus.run.interrupts import one_interrupt
@@ -13,7 +13,7 @@ from vertumnus_profiling.tune.options import read_options
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Tune what *argv* (sys.argv without the program) asks for and return the exit code."""
-    return exit_code(_tune, argv, "interrupted; what was tried is kept, start again to continue")
+    return exit_code_of(_tune, argv, "interrupted; what was tried is kept, start again to continue")
 
 
 @one_interrupt()

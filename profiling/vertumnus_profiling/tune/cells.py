@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import vertumnus
-from vertumnus.commandline.exit_codes import OK, exit_code
+from vertumnus.commandline.exit_codes import OK, exit_code_of
 from vertumnus.commandline.flags import Parser
 from vertumnus.commandline.hydra_configs import composed, hydra_configs, plain_tree
 from vertumnus.commandline.listing import entries
@@ -36,7 +36,7 @@ JUDGED = range(1, 6)
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Tune what *argv* (sys.argv without the program) asks for and return the exit code."""
-    return exit_code(
+    return exit_code_of(
         _tune, argv, "interrupted; finished rates are kept, start again to go on with the others"
     )
 
