@@ -119,6 +119,15 @@ def test_a_run_that_ended_has_its_log_to_the_end(whole, tmp_path, capsys) -> Non
     assert "the log's last records are lost, although the run ended" in capsys.readouterr().out
 
 
+def test_a_run_that_ended_valid_has_no_open_requests(whole, tmp_path, capsys) -> None:
+    """A log that is cut between two batches is whole as far as it goes; its open requests tell."""
+    run = with_log(whole, tmp_path, whole.log.read_bytes()[: batches(whole)[-2]])
+    assert main(["audit", whole.run_id, "--runs-dir", str(tmp_path)]) == 0
+    (run.path / "_SUCCESS.json").write_bytes((whole.path / "_SUCCESS.json").read_bytes())
+    assert main(["audit", whole.run_id, "--runs-dir", str(tmp_path)]) == 3
+    assert "requests are open in the log, although the run ended VALID" in capsys.readouterr().out
+
+
 def test_an_empty_log_agrees_with_nothing(whole, tmp_path, capsys) -> None:
     """A header without records is nothing to replay: exit code 2."""
     with_log(whole, tmp_path, whole.log.read_bytes()[: batches(whole)[0]])

@@ -37,11 +37,6 @@ class Zigzag(NamedTuple):
         """Rows that every rank sends in a gather: two full chunks, its own tokens first, then padding."""
         return 2 * self.chunk_tokens
 
-    @property
-    def padded_tokens(self) -> Tokens:
-        """R padded to a multiple of 2C."""
-        return 2 * self.degree * self.chunk_tokens
-
     def chunk(self, index: int) -> range:
         """Return the tokens of chunk *index*, 0 <= index < 2C."""
         size = self.chunk_tokens

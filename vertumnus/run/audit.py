@@ -6,7 +6,7 @@ from typing import NamedTuple
 from vertumnus.domain.codec import Record
 from vertumnus.domain.errors import ConfigError
 from vertumnus.records.log import read_log
-from vertumnus.records.run_dir import RunDir
+from vertumnus.records.run_dir import RunDir, RunEnd
 from vertumnus.run.pool import pool_of
 from vertumnus.serving.replay import Difference, replay_facts, replay_inputs
 
@@ -46,16 +46,23 @@ def audit_run(run: RunDir) -> Audit:
         raise ConfigError(f"{run.log}: holds no records, there is nothing to replay")
     pool = pool_of(header)
     inputs = replay_inputs(read_log(run.log).records, pool.fleet, pool.control)
-    lost = ("the log's last records are lost, although the run ended",)
-    problems = lost if records.truncated and run.end() is not None else ()
+    still_open = pool.fleet.open_requests
     return Audit(
         records=counted.records,
         truncated=records.truncated,
         facts=facts,
         inputs=inputs,
-        problems=(*problems, *pool.books().problems),
-        open_requests=pool.fleet.open_requests,
+        problems=(*_lost(run.end(), records.truncated, still_open), *pool.books().problems),
+        open_requests=still_open,
     )
+
+
+def _lost(end: RunEnd | None, is_torn: bool, still_open: int) -> Iterator[str]:
+    """Yield why the log of a run that ended is not all of it."""
+    if end is not None and is_torn:
+        yield "the log's last records are lost, although the run ended"
+    if end is not None and end.verdict == "VALID" and still_open:
+        yield "requests are open in the log, although the run ended VALID"
 
 
 class _Counted(Iterator[Record]):
