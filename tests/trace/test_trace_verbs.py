@@ -150,6 +150,7 @@ def test_dates_become_times_from_the_first_row(capsys: pytest.CaptureFixture[str
     [
         (["stats"], "the following arguments are required"),
         (["stats", "gone.jsonl"], "gone.jsonl: no such file"),
+        (["stats", "/dev/null"], "/dev/null: is no file on a disk, and a trace is read more than once"),
         (["stats", "t.jsonl", "unit=sec"], "unit: found 'sec', must be one of ms, s"),
         (["stats", "t.jsonl", "untl=s"], "untl=s: no such file, and untl is no key; did you mean unit?"),
         (["stats", "t.jsonl", "format=mooncak"], "format: found 'mooncak', must be one of"),

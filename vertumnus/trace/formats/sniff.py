@@ -29,8 +29,7 @@ BY_COLUMN: tuple[tuple[str, FormatName], ...] = (("ContextTokens", "azure"), ("R
 def sniff(path: Path) -> FormatName:
     """Return the format of the file at *path*. Raises ConfigError when it cannot be read or told."""
     if not path.is_file():
-        what = "is a folder" if path.is_dir() else f"no such file{nearest_file(path)}"
-        raise ConfigError(f"{path}: {what}")
+        raise ConfigError(f"{path}: {_no_file(path)}")
     with path.open("rb") as file:
         if file.read(len(PARQUET_MAGIC)) == PARQUET_MAGIC:
             return "parquet"
@@ -44,6 +43,14 @@ def sniff(path: Path) -> FormatName:
             f"{path}:{first.number}: no known format; found {shown!r}; name it: format={'|'.join(KNOWN)}"
         )
     return found
+
+
+def _no_file(path: Path) -> str:
+    if path.is_dir():
+        return "is a folder"
+    if path.exists():
+        return "is no file on a disk, and a trace is read more than once; save it first"
+    return f"no such file{nearest_file(path)}"
 
 
 def _of_line(text: bytes) -> FormatName | None:
