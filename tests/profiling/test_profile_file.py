@@ -172,6 +172,8 @@ SIM = {"kind": "sim", "noise_sigma": 0.0}
         ),
         ({"profile__measured_at": "soon"}, "profile.measured_at: must be a date as 2026-01-31, got soon"),
         ({"profile__capacity": {2: 0.0}}, "profile.capacity.2: must be above 0, got 0"),
+        ({"profile__decode_step_s": -0.1}, "profile.decode_step_s: must be a finite number of seconds >= 0"),
+        ({"profile__kv_bytes_per_token": 0}, "profile.kv_bytes_per_token: must be at least 1, got 0"),
     ],
 )
 def test_a_profile_of_something_else_is_refused(

@@ -115,6 +115,11 @@ class ModelProfile(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
             yield f"schema_version must be {PROFILE_SCHEMA} for this version, got {self.schema_version}"
         if self.measured_at is not None and not _is_date(self.measured_at):
             yield f"measured_at must be a date as 2026-01-31, got {self.measured_at}"
+        for name in ("handoff_base_s", "handoff_per_token_s", "decode_step_s"):
+            if not 0.0 <= getattr(self, name) < float("inf"):
+                yield f"{name} must be a finite number of seconds >= 0, got {getattr(self, name)}"
+        if self.kv_bytes_per_token < 1:
+            yield f"kv_bytes_per_token must be at least 1, got {self.kv_bytes_per_token}"
         if self.form != "log2" and getattr(self, self.form) is None:
             yield f"form must be one whose coefficients are here, got {self.form} without any"
         if self.published is not None and self.published.per_doubling_s != 0.0:
