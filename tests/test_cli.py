@@ -344,6 +344,17 @@ def test_help_and_version(capsys: pytest.CaptureFixture[str]) -> None:
     assert "usage:" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("verb", sorted({*cli.VERBS} - {"profile", "tune", "size"}))  # these become others
+def test_every_verb_has_help(verb: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """``VERB --help`` says how it is called, on stdout, with exit code 0."""
+    try:
+        code = main([verb, "--help"])
+    except SystemExit as end:
+        code = end.code
+    out, err = capsys.readouterr()
+    assert (code, err) == (OK, "") and out.startswith(f"usage: vertumnus {verb}")
+
+
 def test_ls_shows_every_option_with_its_purpose(capsys: pytest.CaptureFixture[str]) -> None:
     """One line each, group and name first."""
     assert main(["ls"]) == OK

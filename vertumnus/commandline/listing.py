@@ -7,6 +7,7 @@ from msgspec import Struct
 
 from vertumnus.commandline.columns import in_columns
 from vertumnus.commandline.conf_folders import GROUPS, packaged_folder, user_folder
+from vertumnus.commandline.flags import Parser
 from vertumnus.config import did_you_mean
 from vertumnus.domain.errors import ConfigError
 
@@ -22,12 +23,15 @@ class Entry(Struct, frozen=True):
 
 def list_configs(words: Sequence[str]) -> int:
     """Print the options of the groups named in *words*, or of all; return the exit code."""
+    parser = Parser(prog="vertumnus ls", description="What there is to choose from, by group.")
+    parser.add_argument("groups", nargs="*", metavar="GROUP", help=f"of {', '.join(GROUPS)}; default all")
+    groups = parser.parse_args(list(words)).groups
     unknown = [
-        f"ls {word}: no such group{did_you_mean(word, GROUPS)}" for word in words if word not in GROUPS
+        f"ls {word}: no such group{did_you_mean(word, GROUPS)}" for word in groups if word not in GROUPS
     ]
     if unknown:
         raise ConfigError(*unknown)
-    listed = [entry for group in words or GROUPS for entry in entries(group)]
+    listed = [entry for group in groups or GROUPS for entry in entries(group)]
     rows = [(entry.group, entry.name, entry.purpose) for entry in listed]
     print(in_columns([("group", "name", "purpose"), *rows]))
     return 0

@@ -140,7 +140,6 @@ class Fleet:
 
     def carry_out(self, order: AnyOrder, now: Nanoseconds) -> Effects:
         """Carry out one order at *now*. A SetTimer or Forecast is the loop's, not the fleet's."""
-        """Carry out one order at *now*. A SetTimer is the loop's, not the fleet's."""
         self._state.clock.now_ns = now
         self._carry_out[type(order)](order, now)
         return self._effects(now)
