@@ -7,6 +7,7 @@ from threading import Thread
 from time import monotonic
 from typing import TypeAlias, TypeVar
 
+from vertumnus.domain.errors import VertumnusError
 from vertumnus_console.desk import Desk, DeskState, Wish
 from vertumnus_console.player import Player, Snapshot
 
@@ -73,7 +74,9 @@ class Feed(Thread):
         """Follow the run until `stop`."""
         try:
             self._follow()
-        except Exception as error:  # whatever is wrong with the log, the screen stays and says so
+        except VertumnusError as error:  # whatever is wrong with the log, the screen stays and says so
+            self.failure = str(error)
+        except Exception as error:
             self.failure = f"{type(error).__name__}: {error}"
         finally:
             self._player.close()
