@@ -22,6 +22,7 @@ from vertumnus.domain.errors import ConfigError
 from vertumnus.records.columns import TABLES
 from vertumnus.records.run_dir import RunDir, list_runs
 from vertumnus.report.aliases import ALIASES, alias_sql, aliases_in
+from vertumnus.report.views import quoted, view_sql
 
 CATALOG = "catalog.duckdb"
 
@@ -93,7 +94,7 @@ def rebuild_catalog(runs_dir: Path) -> Path:
 def _write_catalog(file: Path, runs: Sequence[RunDir]) -> None:
     with duckdb.connect() as connection:
         # storage of 1.0.0, so that every DuckDB from 1.0 on can open it
-        connection.execute(f"ATTACH {_quoted(str(file))} AS catalog (STORAGE_VERSION 'v1.0.0')")
+        connection.execute(f"ATTACH {quoted(str(file))} AS catalog (STORAGE_VERSION 'v1.0.0')")
         connection.execute("USE catalog")
         _create_views(connection, runs, list(TABLES))
         _create_aliases(connection, {name: alias_sql(name) for name in ALIASES})
@@ -133,36 +134,13 @@ def _create_views(
     """Create a view of every table; those not in *filled* are empty."""
     for table in TABLES:
         files = [run.table(table).resolve() for run in runs] if table in filled else []
-        connection.execute(f"CREATE VIEW {table} AS {_view(table, [f for f in files if f.exists()])}")
+        connection.execute(f"CREATE VIEW {table} AS {view_sql(table, [f for f in files if f.exists()])}")
 
 
 def _create_aliases(connection: duckdb.DuckDBPyConnection, aliases: Mapping[str, str]) -> None:
     """Create the views *aliases*, by name, of the tables that are there."""
     for name, sql in aliases.items():
         connection.execute(f"CREATE VIEW {name} AS {sql}")
-
-
-def _view(table: str, files: Sequence[Path]) -> str:
-    has_id = table == "runs"
-    columns = {column.name: column.type for column in TABLES[table]}
-    typed = columns if has_id else {"run_id": "VARCHAR", **columns}
-    nulls = ", ".join(f"CAST(NULL AS {kind}) AS {name}" for name, kind in typed.items())
-    empty = f"SELECT {nulls} WHERE false"
-    if not files:
-        return empty
-    listed = ", ".join(_quoted(_literal_glob(str(file))) for file in files)
-    read = f"read_parquet([{listed}], union_by_name = true, filename = true)"
-    # the tables themselves know no run id, so that equal runs leave equal bytes: the folder has it
-    run_id = "" if has_id else "parse_path(filename)[-2] AS run_id, "
-    return f"{empty} UNION ALL BY NAME SELECT {run_id}* EXCLUDE (filename) FROM {read}"
-
-
-def _literal_glob(path: str) -> str:
-    return "".join(f"[{character}]" if character in "*?[" else character for character in path)
-
-
-def _quoted(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"
 
 
 def _plain(value: Any) -> Any:

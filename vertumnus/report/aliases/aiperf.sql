@@ -12,9 +12,8 @@ WITH of_requests AS (
   WHERE measured AND status = 'finished'
 ), spread AS (
   SELECT run_id, tag, avg("value") AS "avg", min("value") AS "min", max("value") AS "max",
-         quantile_cont("value", 0.5) AS p50, quantile_cont("value", 0.9) AS p90,
-         quantile_cont("value", 0.95) AS p95, quantile_cont("value", 0.99) AS p99,
-         stddev_pop("value") AS std
+         stddev_pop("value") AS std,
+         quantile_cont("value", [0.5, 0.9, 0.95, 0.99]) AS q, q[1] AS p50, q[2] AS p90, q[3] AS p95, q[4] AS p99
   FROM (UNPIVOT of_requests ON COLUMNS(* EXCLUDE (run_id)) INTO NAME tag VALUE "value")
   GROUP BY run_id, tag
 ), of_run AS (
