@@ -46,10 +46,6 @@ class Swept(NamedTuple):
         """Whether it is executed on this machine's ranks."""
         return any(job.is_live for job in self.jobs)
 
-    def missing(self) -> int:
-        """Return how many of its jobs have no VALID run yet. Raises ConfigError where none can be kept."""
-        return len(self.jobs) - len(sweep.runs_there(self.jobs, self.words))
-
 
 def wanted_sweeps(wanted: Wanted) -> list[Swept]:
     """Return the sweep of each experiment that is needed, those that are executed first.
@@ -69,7 +65,7 @@ def make_runs(found: Sequence[Swept], wanted: Wanted, places: int | None) -> int
     A sweep with failed runs does not keep the next from being run. Raises ConfigError before anything
     starts when a job cannot run.
     """
-    missing = {each.experiment: each.missing() for each in found}
+    missing = _missing(found, wanted.runs_dir)
     to_do = [each for each in found if missing[each.experiment]]
     for each in to_do:
         sweeps.checked(each.composed)
@@ -87,6 +83,17 @@ def make_runs(found: Sequence[Swept], wanted: Wanted, places: int | None) -> int
             break
         left.ended(each.experiment)
     return worst(codes)
+
+
+def _missing(found: Sequence[Swept], runs_dir: Path) -> dict[str, int]:
+    """Return how many jobs of each experiment have no VALID run yet, and tell how many there are in all."""
+    there = sweep.runs_there(runs_dir, ((each.jobs, each.words) for each in found))
+    missing = {each.experiment: len(each.jobs) - len(ends) for each, ends in zip(found, there, strict=True)}
+    count = sum(len(each.jobs) for each in found)
+    print(
+        f"figures: {count} runs, {count - sum(missing.values())} of them there", file=sys.stderr, flush=True
+    )
+    return missing
 
 
 def _places(swept: Swept, places: int | None) -> int:

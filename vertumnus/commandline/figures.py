@@ -12,7 +12,7 @@ from vertumnus.commandline.exit_codes import FAILED, INTERRUPTED, OK, worst
 from vertumnus.commandline.figure_runs import Swept, Wanted, make_runs, wanted_sweeps
 from vertumnus.commandline.flags import positive, run_parser
 from vertumnus.domain.errors import ConfigError
-from vertumnus.report.compare.members import find_members
+from vertumnus.report.compare.members import members_by
 from vertumnus.report.paper.catalogue import ENTRIES, NAMES, chosen
 from vertumnus.report.paper.chapter import Runs
 
@@ -93,8 +93,8 @@ def _require(overrides: Sequence[str], out: Path) -> None:
 def _write(swept: Sequence[Swept], wanted: Wanted, out: Path) -> int:
     from vertumnus.report.paper.write import illustrated, write_report  # here: it imports matplotlib
 
-    members = {each.experiment: find_members(wanted.runs_dir, [sweep.id_of(each.jobs)]) for each in swept}
-    runs = Runs(wanted.runs_dir, members)
+    sweeps = {each.experiment: [sweep.id_of(each.jobs)] for each in swept}
+    runs = Runs(wanted.runs_dir, members_by(wanted.runs_dir, sweeps))
     sections = [illustrated(entry, runs, wanted.overrides) for entry in wanted.entries]
     for page in write_report(out, sections, _remarks(wanted)):
         print(page)

@@ -30,6 +30,8 @@ SWEEP = "sweep"
 GRID = "grid"
 """The key under which cells keep what other keys refer to; not part of a run's config either."""
 
+_SEED = "++seed="
+"""How the seed of a job is given to Hydra."""
 _NOISE = ("Config search path:", "provider=", "See https://", "full_key:", "object_type=", "reference_type=")
 
 
@@ -52,6 +54,7 @@ def hydra_configs() -> Iterator[ConfigLoader]:
             yield GlobalHydra.instance().config_loader()
         finally:
             _selected.cache_clear()  # files and search path may be others next time
+            _but_for_seed.cache_clear()
 
 
 @lru_cache(maxsize=1)
@@ -71,7 +74,27 @@ def composed(words: Sequence[str]) -> DictConfig:
 
     What refers to a cell's values has them then, and those are gone, too. Raises ConfigError.
     """
+    return _without_sweep(with_sweep(words))
+
+
+def composed_tree(words: Sequence[str]) -> dict[str, Any]:
+    """Return the same as plain mappings and lists, which are not to be changed. Raises ConfigError.
+
+    What differs in nothing but its seed is composed once, unless some value refers to the seed.
+    """
+    seeds = [word.removeprefix(_SEED) for word in words if word.startswith(_SEED)]
+    others = tuple(word for word in words if not word.startswith(_SEED))
+    shared = _but_for_seed(others) if len(seeds) == 1 and seeds[0].isdigit() else None
+    return plain_tree(composed(words)) if shared is None else {**shared, "seed": int(seeds[0])}
+
+
+@lru_cache(maxsize=64)
+def _but_for_seed(words: tuple[str, ...]) -> dict[str, Any] | None:
     config = with_sweep(words)
+    return None if "seed}" in OmegaConf.to_yaml(config) else plain_tree(_without_sweep(config))
+
+
+def _without_sweep(config: DictConfig) -> DictConfig:
     OmegaConf.set_struct(config, False)
     config.pop(SWEEP, None)
     if GRID in config:

@@ -13,7 +13,7 @@ from vertumnus.commandline.conf_folders import replaced_files, user_folder
 from vertumnus.commandline.declared import with_declared
 from vertumnus.commandline.exit_codes import FAILED, INTERRUPTED, INVALID, OK
 from vertumnus.commandline.flags import Flags
-from vertumnus.commandline.hydra_configs import composed, hydra_configs, plain_tree
+from vertumnus.commandline.hydra_configs import composed, composed_tree, hydra_configs
 from vertumnus.commandline.narrowing import narrowed
 from vertumnus.commandline.overrides import for_hydra, job_words
 from vertumnus.config import RunConfig, to_run_config
@@ -146,7 +146,7 @@ def show_plan(config: RunConfig) -> int:
 
 def _prepared(typed: tuple[str, ...], composed_as: tuple[str, ...]) -> Composed:
     try:
-        return Composed(typed, to_run_config(plain_tree(composed(composed_as))))
+        return Composed(typed, to_run_config(composed_tree(composed_as)))
     except ConfigError as error:
         return Composed(typed, None, error.problems)
 

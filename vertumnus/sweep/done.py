@@ -15,21 +15,26 @@ ORDER BY run_id
 """
 
 
-def done_before(runs_dir: Path, sweep: str, jobs: Mapping[int, Job]) -> dict[int, Ending]:
-    """Return the endings of those of *jobs* whose configuration and code have a VALID run already.
+class ValidRuns:
+    """The finished VALID runs below a folder, as they are when it is made."""
 
-    A simulated run may be of any sweep, since it would come out the same; an executed one has to be
-    of this one. A run that began before its trace file was last changed does not count.
-    """
-    found: dict[tuple[str, str], list[dict[str, Any]]] = {}
-    for run in query(runs_dir, _VALID).dicts():
-        found.setdefault((run["asked_hash"], run["code_hash"]), []).append(run)
-    endings = {}
-    for number, job in jobs.items():
-        run_id = _newest(job, sweep, found.get((job.config_hash, job.code_hash), ()))
-        if run_id is not None:
-            endings[number] = Ending("done before", run_id, "VALID")
-    return endings
+    def __init__(self, runs_dir: Path) -> None:
+        self._runs: dict[tuple[str, str], list[dict[str, Any]]] = {}
+        for run in query(runs_dir, _VALID).dicts():
+            self._runs.setdefault((run["asked_hash"], run["code_hash"]), []).append(run)
+
+    def endings(self, sweep: str, jobs: Mapping[int, Job]) -> dict[int, Ending]:
+        """Return the endings of those of *jobs* whose configuration and code have a run.
+
+        A simulated run may be of any sweep, since it would come out the same; an executed one has to be
+        of this one. A run that began before its trace file was last changed does not count.
+        """
+        endings = {}
+        for number, job in jobs.items():
+            run_id = _newest(job, sweep, self._runs.get((job.config_hash, job.code_hash), ()))
+            if run_id is not None:
+                endings[number] = Ending("done before", run_id, "VALID")
+        return endings
 
 
 def _newest(job: Job, sweep: str, runs: Sequence[dict[str, Any]]) -> str | None:

@@ -1,7 +1,7 @@
 """One sweep from its jobs to the closing table."""
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from queue import SimpleQueue
 from typing import NamedTuple
@@ -13,7 +13,7 @@ from vertumnus.report.drawing import console_for
 from vertumnus.report.store import rebuild_catalog
 from vertumnus.run.interrupts import interrupts_held, one_interrupt
 from vertumnus.run.profiles import policy_warning
-from vertumnus.sweep.done import done_before
+from vertumnus.sweep.done import ValidRuns
 from vertumnus.sweep.job import Ending, Job
 from vertumnus.sweep.memory import Memory
 from vertumnus.sweep.messages import Assignment
@@ -50,7 +50,7 @@ def run_sweep(
     runs_dir = Path(jobs[0].config.runs_dir)
     record = _keep(jobs, words, only, runs_dir)
     numbered = dict(enumerate(jobs, 1))
-    done = {} if again else done_before(runs_dir, record.sweep, numbered)
+    done = {} if again else ValidRuns(runs_dir).endings(record.sweep, numbered)
     to_do = {number: job for number, job in _seed_by_seed(numbered) if number not in done}
     labels = {number: varied(job, jobs) for number, job in numbered.items()}
     places = places or _default_places(jobs)
@@ -76,13 +76,19 @@ def id_of(jobs: Sequence[Job]) -> str:
     return sweep_id(jobs[0].config.name, [job.record for job in jobs])
 
 
-def runs_there(jobs: Sequence[Job], words: Sequence[str]) -> Mapping[int, Ending]:
-    """Return the endings of those of *jobs*, numbered from 1, that have a VALID run already.
+def runs_there(
+    runs_dir: Path, asked: Iterable[tuple[Sequence[Job], Sequence[str]]]
+) -> list[Mapping[int, Ending]]:
+    """Return of each sweep *asked*, jobs and words, the endings of its jobs that have a VALID run already.
 
-    The sweep is kept, so that it can be compared. Raises ConfigError when that is not possible.
+    Jobs are numbered from 1. The sweeps are kept, so that they can be compared. Raises ConfigError when that
+    is not possible.
     """
-    runs_dir = Path(jobs[0].config.runs_dir)
-    return done_before(runs_dir, _keep(jobs, words, (), runs_dir).sweep, dict(enumerate(jobs, 1)))
+    valid = ValidRuns(runs_dir)
+    return [
+        valid.endings(_keep(jobs, words, (), runs_dir).sweep, dict(enumerate(jobs, 1)))
+        for jobs, words in asked
+    ]
 
 
 def _seed_by_seed(jobs: Mapping[int, Job]) -> list[tuple[int, Job]]:

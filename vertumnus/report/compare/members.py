@@ -42,7 +42,16 @@ def find_members(runs_dir: Path, wanted: Sequence[str]) -> Members:
 
     Raises ConfigError when a word names neither.
     """
+    return members_by(runs_dir, {"": wanted})[""]
+
+
+def members_by(runs_dir: Path, wanted: Mapping[str, Sequence[str]]) -> dict[str, Members]:
+    """Return the same of each of *wanted*, by its key; the runs table is read once."""
     rows = {row["run_id"]: row for row in query(runs_dir, "SELECT * FROM runs ORDER BY run_id").dicts()}
+    return {key: _members(runs_dir, words, rows) for key, words in wanted.items()}
+
+
+def _members(runs_dir: Path, wanted: Sequence[str], rows: Mapping[str, Mapping[str, Any]]) -> Members:
     chosen: dict[str, None] = {}
     left_out: list[str] = []
     for word in wanted:
