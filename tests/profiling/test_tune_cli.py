@@ -152,6 +152,22 @@ def test_bad_input_is_told_before_anything_runs(
     assert made.asked == [] and list(tmp_path.iterdir()) == [tmp_path / "old.yaml"]
 
 
+def test_all_that_is_wrong_is_told_at_once(made: Made, capsys: pytest.CaptureFixture[str]) -> None:
+    """Flags, overrides, slices, ranges and the file, each on a line."""
+    wrong = ("bogus=1", "--trials", "1", "--judge", "sd:2", "--vary", "a", "--out", "x.txt")
+    assert main((*SEARCH, *wrong)) == 2
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[0] == "error: 5 problems"
+    for said in (
+        "--trials: found 1",
+        "bogus: unknown key",
+        "--judge: found 'sd:2'",
+        "--vary: found 'a'",
+        "--out: ",
+    ):
+        assert any(line.startswith(f"  - {said}") for line in lines), said
+
+
 @pytest.mark.parametrize("missing", ["--space", "--train", "--judge"])
 def test_what_has_to_be_said_is_asked_for(
     missing: str, made: Made, capsys: pytest.CaptureFixture[str]

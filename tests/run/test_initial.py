@@ -104,7 +104,7 @@ BAD = [
     (("initial=head", "initial.share=0.5"), "initial.share: found 0.5: the run would be sized on requests"),
     (("initial=other_seed", "initial.seed=0"), "initial.seed: found 0, the run's own seed"),
     (("initial=other_trace",), "initial.path: required, but not set"),
-    (("initial=other_trace", "initial.path=gone.jsonl"), "gone.jsonl"),
+    (("initial=other_trace", "initial.path=gone.jsonl"), "initial.path: no file 'gone.jsonl'"),
     (("initial=head", "profile.capacity={4: 0.9}"), "profile.capacity.2: missing, initial needs kappa"),
     (("initial=head", "policy=homo", "cluster=pool40_cp4"), "policy homo needs all workers at one degree"),
     (("initial.name=head",), "initial.name: names which initial the other keys belong to"),

@@ -89,10 +89,15 @@ def test_all_bad_fields_of_all_bad_rows_come_at_once(tmp_path: Path) -> None:
 
 
 def test_a_file_of_bad_rows_is_not_read_to_its_end(tmp_path: Path) -> None:
-    """After MOST_PROBLEMS the reader says where it stopped."""
-    path = write_trace(tmp_path / "t.jsonl", *[a_line(input_length=0)] * 50)
-    problems = _problems(path)
-    assert problems[-1].endswith(f"too many bad rows, stopped at line {MOST_PROBLEMS}")
+    """After MOST_PROBLEMS the reader says where it stopped, and each kind of problem once."""
+    bad = [a_line(input_length=length) for length in (0, -1)]
+    problems = _problems(write_trace(tmp_path / "t.jsonl", "text", *bad * 50))
+    assert [problem.partition("; found")[0].partition(", must")[0] for problem in problems[:-1]] == [
+        "1: not a JSON object: JSON is malformed: invalid character (byte 4)",
+        "2: input_length: found 0",
+    ]
+    assert problems[1].endswith(f"(and {MOST_PROBLEMS - 2} more like it)")
+    assert f"too many bad rows, stopped at line {MOST_PROBLEMS}; read as mooncake" in problems[-1]
 
 
 def test_twenty_tokens_with_two_ids_need_another_block_size(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.plugins import Plugins
 from hydra.errors import HydraException, MissingConfigException
 from hydra.plugins.search_path_plugin import SearchPathPlugin
-from omegaconf import DictConfig, OmegaConf
+from omegaconf import DictConfig, OmegaConf, open_dict
 from omegaconf.errors import OmegaConfBaseException
 
 from vertumnus.commandline.conf_folders import user_folder
@@ -109,14 +109,32 @@ def with_sweep(words: Sequence[str]) -> DictConfig:
     What is forced (``++key=value``) selects no file, so the jobs of a sweep share what the rest composes to.
     """
     try:
-        config = deepcopy(_selected(tuple(word for word in words if not word.startswith("++"))))
+        selecting = (word for word in words if not word.startswith("++") and not _is_numbered(word))
+        config = deepcopy(_selected(tuple(selecting)))
         for key, value, is_whole in _values(words):
             OmegaConf.update(config, key, value, merge=not is_whole, force_add=True)
+        for word in filter(_is_numbered, words):
+            _delete(config, word.removeprefix("~"))
         return config
     except MissingConfigException as error:
         raise ConfigError(_missing(error)) from error
     except (HydraException, OmegaConfBaseException, yaml.YAMLError, ValueError) as error:
         raise ConfigError(plain(error)) from error
+
+
+def _is_numbered(word: str) -> bool:
+    """Return whether *word* takes away a numbered key, as of a degree: to Hydra it would be a string."""
+    return word.startswith("~") and word.rpartition(".")[2].isdigit()
+
+
+def _delete(config: DictConfig, path: str) -> None:
+    where, _, name = path.rpartition(".")
+    mapping = OmegaConf.select(config, where)
+    if not isinstance(mapping, DictConfig) or int(name) not in mapping:
+        there = ", ".join(map(str, mapping)) if isinstance(mapping, DictConfig) else "no keys"
+        raise ConfigError(f"~{path}: no such key; {where} has {there}")
+    with open_dict(mapping):
+        del mapping[int(name)]
 
 
 def plain_tree(config: DictConfig) -> dict[str, Any]:

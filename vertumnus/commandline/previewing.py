@@ -143,7 +143,7 @@ def _seconds(word: str) -> float:
     except ValueError:
         seconds = -1.0
     if not 0.0 <= seconds <= 1e9:
-        raise ArgumentTypeError(f"found {word}, must be a number of seconds of at least 0")
+        raise ArgumentTypeError(f"found {word}, must be seconds on the run's clock, from 0 to 1e9")
     return seconds
 
 

@@ -123,7 +123,7 @@ def read_slice(
         case OtherSeed():
             loaded = load_rows(workload, arrival, history.seed)
         case OtherTrace():
-            loaded = load_rows(_other(history, workload), arrival, seed)
+            loaded = _of_other(history, workload, arrival, seed)
     loaded.require_times(arrival)
     rate = mean_rate(loaded.rows)
     if rate is None:
@@ -139,6 +139,21 @@ def _head(loaded: LoadedTrace, share: float) -> LoadedTrace:
     return loaded._replace(
         rows=loaded.rows[:count], description=f"the first {count:,} of {loaded.description}"
     )
+
+
+def _of_other(
+    history: OtherTrace, workload: WorkloadConfig, arrival: ArrivalConfig, seed: int
+) -> LoadedTrace:
+    try:
+        return load_rows(_other(history, workload), arrival, seed)
+    except ConfigError as error:  # it speaks of the keys that it was given
+        raise ConfigError(*map(_as_initial, error.problems)) from error
+
+
+def _as_initial(problem: str) -> str:
+    for key in OtherTrace.__struct_fields__:
+        problem = problem.replace(f"workload.{key}", f"initial.{key}")
+    return problem
 
 
 def _other(history: OtherTrace, workload: WorkloadConfig) -> WorkloadConfig:

@@ -3,6 +3,7 @@
 import argparse
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -56,20 +57,23 @@ class Options(NamedTuple):
 def read_options(words: Sequence[str]) -> Options:
     """Take *words* apart and compose the config. Raises ConfigError with every problem found."""
     read = _parser().parse_intermixed_args(list(words))
-    if problems := list(_flag_problems(read)):
-        raise ConfigError(*problems)
-    tree = _composed(read.overrides)
-    config = to_run_config(tree)
-    if not isinstance(config.backend, SimConfig):
-        raise ConfigError(
-            "backend: found live, but trials are simulated: hundreds of runs must not wait for ranks; "
-            "use backend=sim, for a pool of this machine with profile=NAME cluster=four_ranks scale=sixteenth"
-        )
-    train, judge = read_slices(read.train, "--train"), read_slices(read.judge, "--judge")
-    require_apart(train, judge, config)
-    varied = [_range(text) for text in read.vary]
+    problems = list(_flag_problems(read))
+    with _noted(problems):
+        tree = _composed(read.overrides)
+        config = to_run_config(tree)
+        problems += _backend_problems(config)
+    with _noted(problems):
+        train = read_slices(read.train, "--train")
+    with _noted(problems):
+        judge = read_slices(read.judge, "--judge")
+    with _noted(problems):
+        varied = [_range(text) for text in read.vary]
     out = read.out or Path("conf", read.space, "tuned.yaml")
-    _require_free(out, read.force)
+    with _noted(problems):
+        _require_free(out, read.force)
+    if problems:
+        raise ConfigError(*problems)
+    require_apart(train, judge, config)
     return Options(
         words=("vertumnus", "tune", *words),
         tree=tree,
@@ -85,6 +89,23 @@ def read_options(words: Sequence[str]) -> Options:
         out=out,
         force=read.force,
     )
+
+
+@contextmanager
+def _noted(problems: list[str]) -> Iterator[None]:
+    """Add the problems of a ConfigError to *problems*: what follows is looked at all the same."""
+    try:
+        yield
+    except ConfigError as error:
+        problems += error.problems
+
+
+def _backend_problems(config: RunConfig) -> Iterator[str]:
+    if not isinstance(config.backend, SimConfig):
+        yield (
+            "backend: found live, but trials are simulated: hundreds of runs must not wait for ranks; "
+            "use backend=sim, for a pool of this machine with profile=NAME cluster=four_ranks scale=sixteenth"
+        )
 
 
 def _parser() -> argparse.ArgumentParser:

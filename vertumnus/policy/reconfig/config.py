@@ -116,7 +116,8 @@ class WhatIfController(Movable, frozen=True, kw_only=True, tag_field="name", tag
     replay_s: float = 120.0
     """At most so long a past, in whole windows [s]."""
     horizon_s: float = 60.0
-    """A past that is shorter is repeated until it is as long: what a move costs, it costs at once [s]."""
+    """A past that is shorter is repeated until it is as long: what a move costs, it costs at once [s].
+    With 0 none is repeated, and a forecast looks as far as the past that it replays."""
     load: float = 1.25
     """How many times as fast the requests of the near future come: room for the bursts that may."""
     min_gain: float = 0.1

@@ -120,7 +120,8 @@ def json_object(text: bytes) -> Fields:
         return Fields(msgspec.json.decode(text, type=dict[str, object]))
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         array = "; one object a line is read, jq -c '.[]' takes an array apart" if text[:1] == b"[" else ""
-        raise RowError(f"not a JSON object: {error}{array}") from None
+        shown = text[:60].decode("utf-8", "replace").strip()
+        raise RowError(f"not a JSON object: {error}; found {shown!r}{array}") from None
 
 
 def spelled(value: object) -> str:

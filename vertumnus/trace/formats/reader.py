@@ -145,7 +145,20 @@ class TraceReader:
             return
         self._problems += [(line, problem) for problem in problems]
         if len(self._problems) >= self._most_problems:
-            raise ConfigError(*self._told(), f"{self._path}: too many bad rows, stopped at line {line}")
+            raise ConfigError(
+                *self._in_short(),
+                f"{self._path}: too many bad rows, stopped at line {line}; "
+                f"read as {self._format} (workload.format)",
+            )
+
+    def _in_short(self) -> Iterator[str]:
+        """Yield the first problem of each kind, and how many more there are; what was found makes no kind."""
+        kinds: dict[str, list[tuple[int, str]]] = {}
+        for line, problem in sorted(self._problems, key=itemgetter(0)):
+            kinds.setdefault(problem.partition("found ")[0], []).append((line, problem))
+        for (line, problem), *others in kinds.values():
+            more = f" (and {len(others)} more like it)" if others else ""
+            yield f"{self._path}:{line}: {problem}{more}"
 
     def _told(self) -> list[str]:
         """Return the problems by line; those of the head's blocks were found after its others."""
