@@ -1,6 +1,8 @@
 """What the closer looks say, by hand."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.support.builders import a_prefill_time, a_request
 from tests.support.recorded import WORKERS, a_header, a_history, a_merge
@@ -39,16 +41,29 @@ def test_who_passes_whom() -> None:
         Queued(Prefill(n, 0, PAIR, n, (), SECOND, 16, None), a_request(n, arrival_ns=at * SECOND))
         for n, at in enumerate((3, 1, 2))
     ]
-    rows = _queue(waiting, 16, 10 * SECOND)
+    rows = list(_queue(waiting, 10 * SECOND))
     assert [(row.place, row.passes, row.passed_by) for row in rows] == [(1, 2, 0), (2, 0, 1), (3, 0, 1)]
     assert [row.waited_ns // SECOND for row in rows] == [7, 9, 8]
+
+
+@given(st.lists(st.integers(0, 9), max_size=20))
+def test_passing_is_counted_pair_by_pair(seconds: list[int]) -> None:
+    """Whoever arrived earlier and runs later is passed; equal arrivals pass nobody."""
+    waiting = [
+        Queued(Prefill(n, 0, PAIR, n, (), SECOND, 0, None), a_request(n, arrival_ns=at * SECOND))
+        for n, at in enumerate(seconds)
+    ]
+    rows = list(_queue(waiting, 10 * SECOND))
+    for place, row in enumerate(rows):
+        assert row.passes == sum(other < seconds[place] for other in seconds[place + 1 :])
+        assert row.passed_by == sum(other > seconds[place] for other in seconds[:place])
 
 
 def test_waits_for_names_what_is_there() -> None:
     """A request that waits for one of its queue names it; one whose copy is under way names the copy."""
     orders = [Prefill(0, 0, PAIR, 0, (), SECOND, 0, None), Prefill(1, 0, PAIR, 1, (0, 99), SECOND, 0, 5)]
     orders.append(Prefill(2, 0, PAIR, 2, (99,), SECOND, 0, 6))
-    rows = _queue([Queued(order, a_request(order.request_id)) for order in orders], 16, 0)
+    rows = _queue([Queued(order, a_request(order.request_id)) for order in orders], 0)
     assert [row.waits_for for row in rows] == ["", "request 0", "copy 6"]
 
 

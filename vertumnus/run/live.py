@@ -62,7 +62,7 @@ def run_live(config: RunConfig, backend: LiveConfig, asked: Asked, console: Cons
         engine.start()
         measured = _measure(config, engine, stream, console)
         rows = arriving(config, stream, measured.capacity)
-        console.print(_load_line(config, rows, measured))
+        console.print(_load_line(rows, measured))
         prompts = _prompts(config, model, stream, rows)
         engine.prompts = {prompt.request.request_id: prompt.tokens for prompt in prompts}.__getitem__
         requests = [prompt.request for prompt in prompts]
@@ -94,7 +94,7 @@ def _measure(config: RunConfig, engine: LiveEngine, stream: Stream, console: Con
     return _Measured(profile, pool_rate(config, profile, stream))
 
 
-def _load_line(config: RunConfig, rows: Sequence[TraceRow], measured: _Measured) -> str:
+def _load_line(rows: Sequence[TraceRow], measured: _Measured) -> str:
     rate = mean_rate(rows)
     if rate is None:
         return f"{len(rows)} requests at once"

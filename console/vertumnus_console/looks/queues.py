@@ -1,5 +1,8 @@
 """Every queue in the order in which it would run, and who passes whom."""
 
+from bisect import bisect_right
+from collections.abc import Collection, Iterator, Sequence
+from itertools import islice
 from typing import NamedTuple
 
 from vertumnus.domain.cluster import CpGroup
@@ -37,14 +40,17 @@ def queues(replay: Replay, now: Nanoseconds) -> tuple[Waiting, ...]:
     """Return what waits, queue by queue, the worker with the longest wait first."""
     workers = [worker for worker in replay.pool.fleet.workers.values() if worker.queued]
     workers.sort(key=lambda worker: (-sum(each.order.service_ns for each in worker.waiting()), worker.group))
-    rows = [row for worker in workers for row in _queue(worker.waiting(), replay.header.block_tokens, now)]
-    return tuple(rows[:LONGEST])
+    rows = (row for worker in workers for row in _queue(worker.waiting(), now))
+    return tuple(islice(rows, LONGEST))
 
 
-def _queue(waiting: list[Queued], block_tokens: Tokens, now: Nanoseconds) -> list[Waiting]:
+def _queue(waiting: list[Queued], now: Nanoseconds) -> Iterator[Waiting]:
     arrivals = [each.request.arrival_ns for each in waiting]
-    return [
-        Waiting(
+    here = {each.request.request_id for each in waiting}
+    passed_by = _earlier_and_larger(arrivals)
+    passes = _earlier_and_larger([-arrival for arrival in reversed(arrivals)])[::-1]
+    for place, each in enumerate(waiting):
+        yield Waiting(
             worker=each.order.worker,
             place=place + 1,
             request_id=each.request.request_id,
@@ -52,16 +58,23 @@ def _queue(waiting: list[Queued], block_tokens: Tokens, now: Nanoseconds) -> lis
             cached_tokens=each.order.expected_cached,
             waited_ns=now - each.request.arrival_ns,
             service_ns=each.order.service_ns,
-            passes=sum(other < arrivals[place] for other in arrivals[place + 1 :]),
-            passed_by=sum(other > arrivals[place] for other in arrivals[:place]),
-            waits_for=_waits_for(each, waiting),
+            passes=passes[place],
+            passed_by=passed_by[place],
+            waits_for=_waits_for(each, here),
         )
-        for place, each in enumerate(waiting)
-    ]
 
 
-def _waits_for(queued: Queued, waiting: list[Queued]) -> str:
-    here = {each.request.request_id for each in waiting}
+def _earlier_and_larger(numbers: Sequence[int]) -> list[int]:
+    """Return for each of *numbers* how many before it are larger; a queue may hold thousands."""
+    counts, before = [], list[int]()
+    for number in numbers:
+        place = bisect_right(before, number)
+        counts.append(len(before) - place)
+        before.insert(place, number)
+    return counts
+
+
+def _waits_for(queued: Queued, here: Collection[RequestId]) -> str:
     others = [str(request_id) for request_id in queued.order.after if request_id in here]
     if others:
         return f"request {', '.join(others)}"
