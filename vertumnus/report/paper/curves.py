@@ -25,5 +25,10 @@ def rate_curve(label: str, runs: Iterable[Member], metric: Metric, scale: float)
     """Return *metric* of *runs* over the request rate that each was given [requests/s]."""
     rates: dict[float, list[float | None]] = {}
     for run in runs:
-        rates.setdefault(float(run.config["arrival"]["rate"]), []).append(metric.of_run(run.row))
+        rates.setdefault(rate_of(run), []).append(metric.of_run(run.row))
     return curve(label, {rate: mean_of(values) for rate, values in rates.items()}, scale)
+
+
+def rate_of(run: Member) -> float:
+    """Return the request rate that *run* was given [requests/s]."""
+    return float(run.config["arrival"]["rate"])

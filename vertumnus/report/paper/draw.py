@@ -81,6 +81,7 @@ def _legend(figure: Figure, grid: Sequence[Axes]) -> None:
             list(handles),
             loc="outside upper center",
             ncols=min(len(handles), 6),
+            handlelength=3.0,  # a whole period of every dash
             frameon=False,
         )
 

@@ -18,9 +18,10 @@ CAUSES = (
     "Simulated: the preset was chosen so that these speed-ups come out, so they say that the simulator does "
     "what it was told, not how fast an H20 is. The noise of a prompt is the same at each degree, so ratios "
     "have none. At 4K tokens the preset gains more than the paper's curve, which is about 1 there.",
-    "Executed: a small model of random weights on two processor cores, lengths at 1/16. A gain of two ranks "
-    "is bounded by 2, and short prompts lose to the exchange of keys and values as they do in the paper; "
-    "the lengths where CP breaks even are this machine's.",
+    "Executed: a small model of random weights on two processor cores, lengths at 1/16. Two ranks gain at "
+    "most 2x while nothing else runs; beside other programs they have two shares of the machine where one "
+    "rank has one. Short prompts lose to the exchange of keys and values as they do in the paper; the "
+    "lengths where CP breaks even are this machine's.",
 )
 STATED = {4: 2.71, 8: 3.91}
 """Speed-up at 64K tokens by degree."""

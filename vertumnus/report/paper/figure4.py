@@ -15,7 +15,7 @@ SAYS = (
 )
 CAUSES = (
     "Simulated: a prefill takes what the model predicts, times seeded lognormal noise, so this shows that "
-    "noise and nothing else.",
+    "noise and nothing else; a prompt has the same noise at each degree, and the lines lie on one another.",
     "Executed: the model is fitted on six sizes when the run starts, and judged on all others; other "
     "programs on the machine make single prefills slower than any model of the prompt can know.",
 )

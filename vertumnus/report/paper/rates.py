@@ -8,7 +8,7 @@ from vertumnus.report.compare.members import Member, Members
 from vertumnus.report.compare.metrics import METRICS
 from vertumnus.report.compare.show import effect_text
 from vertumnus.report.paper.chapter import Chapter, Claim, Grid, Runs, Unit, exactly
-from vertumnus.report.paper.curves import rate_curve
+from vertumnus.report.paper.curves import rate_curve, rate_of
 from vertumnus.report.paper.panels import Panel, Picture, Scale, Series
 
 EXPERIMENT = "routing_grid"
@@ -94,7 +94,7 @@ def chapter_of(model: Model) -> Callable[[Runs], Chapter]:
             return Chapter(model.says, (), (), (), CAUSES)
         table = routing_grid(runs.runs_dir, Members(members, []))
         pictures = [_picture(model, number, members) for number in range(len(MEASURES))]
-        return Chapter(model.says, list(_claims(table)), [_margins(table)], pictures, CAUSES)
+        return Chapter(model.says, list(_claims(table)), [_margins(table, members)], pictures, CAUSES)
 
     return chapter
 
@@ -109,7 +109,8 @@ def _claims(table: RoutingGrid) -> Iterator[Claim]:
         yield Claim(what, unit, exactly(each.gain.change), ours, table.execution)
 
 
-def _margins(table: RoutingGrid) -> Grid:
+def _margins(table: RoutingGrid, members: Sequence[Member]) -> Grid:
+    rates = {(run.words["cell"], run.words["grid.level"]): rate_of(run) for run in members}
     metrics = [METRICS[name] for name, *_ in MEASURES]
     rows = []
     for margin in table.margins:
@@ -118,7 +119,7 @@ def _margins(table: RoutingGrid) -> Grid:
             "" if effect is None else effect_text(effect, metric)
             for effect, metric in zip(effects, metrics, strict=True)
         )
-        rate = table.rates[margin.cell, margin.level]
+        rate = rates[margin.cell, margin.level]
         rows.append(
             (
                 f"{_workload(margin.cell)}, {rate:.4g} requests/s",
@@ -127,7 +128,8 @@ def _margins(table: RoutingGrid) -> Grid:
             )
         )
     title = (
-        f"{METHODS['vertumnus']}, against, {table.execution.upper()}, with a 95 % interval over paired seeds"
+        f"{METHODS['vertumnus'].capitalize()}: against the published policy and the strongest other method, "
+        f"{table.execution.upper()}, with a 95 % interval over paired seeds"
     )
     return Grid(title, ("", "against", *(metric.title for metric in metrics)), rows)
 

@@ -36,7 +36,8 @@ class Section(NamedTuple):
             )
             for claim in self.chapter.claims
         ]
-        return Grid("", ("", "paper", "ours (95 % over seeds)", "difference", "", ""), rows)
+        headings = ("statement", "paper", "ours (95 % over seeds)", "difference", "verdict", "runs")
+        return Grid("", headings, rows)
 
 
 def make_section(entry: Entry, runs: Runs, words: Sequence[str]) -> Section:
@@ -76,7 +77,7 @@ def glance(sections: Sequence[Section]) -> Grid:
         rows.append((section.entry.title, kinds, str(len(known)), str(agreed), _furthest(known)))
     return Grid(
         "",
-        ("", "", "statements compared", "agree, or are close", "furthest off"),
+        ("table or figure", "runs", "statements compared", "agree, or are close", "furthest off"),
         rows,
     )
 

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from vertumnus.report.compare.intervals import Difference
+from vertumnus.report.paper import table1
 from vertumnus.report.paper.chapter import Chapter, Claim, Grid, Runs, by, exactly, mean_of
 from vertumnus.report.paper.words import value_text
 
@@ -22,6 +23,7 @@ TARGETS: Mapping[str, tuple[str, tuple[float, float, float]]] = {
     "qwen3_30b_a3b": ("Qwen3-30B-A3B", (1.0, 5.0, 10.0)),
 }
 """Title and targets by model, for prompts below 8K, below 32K and above [s]."""
+WORKLOADS = {row.workload: row.title for row in table1.ROWS}
 BUCKETS = ("below 8K", "8-32K", "32K and more")
 
 Rows = Sequence[Mapping[str, Any]]
@@ -57,7 +59,8 @@ def _grid(rows: Rows) -> Grid:
         for name, of_bucket in zip(BUCKETS, _in_order(found), strict=False):
             shares = (mean_of(row[column] for row in of_bucket) for column in ("attainable", "attained"))
             told = (value_text(share, "share") for share in shares)
-            lines.append((f"{TARGETS.get(model, (model,))[0]}, {workload}", name, *told))
+            title = f"{TARGETS.get(model, (model,))[0]}, {WORKLOADS.get(workload, workload)}"
+            lines.append((title, name, *told))
     return Grid(
         "Share of the tokens within target, SIMULATED, at each workload's own rate",
         ("", "input length", "attainable", "attained"),

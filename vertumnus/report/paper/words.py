@@ -1,5 +1,6 @@
 """Numbers of the report as text, by their unit."""
 
+from collections.abc import Mapping
 from math import inf, isinf
 
 from vertumnus.report.compare.intervals import Difference
@@ -10,6 +11,12 @@ SHARES = ("share", "change", "points")
 """Units that differ in points; the others differ by a factor."""
 CLOSE, CLOSE_SHARE = 0.02, 0.01
 """2 %, or a point of shares: what the generators are calibrated to."""
+
+BESIDE: Mapping[Unit, tuple[str, str]] = {
+    "change": ("gains less", "gains more"),
+    "points": ("gains more", "gains less"),
+}
+"""What to call ours above and below what is stated: changes are of TTFT, points of attainment."""
 
 
 def number(value: float, unit: Unit) -> str:
@@ -33,7 +40,8 @@ def value_text(ours: Difference | None, unit: Unit) -> str:
     """Return a mean with its interval, "2.7x (2.6x to 2.8x)"; without for one seed, or without spread."""
     if ours is None:
         return NOT_KNOWN
-    least, most = (0.0 if unit in ("share", "s", "x") else -inf), (1.0 if unit == "share" else inf)
+    least = 0.0 if unit in ("share", "s", "x") else -inf
+    most = 1.0 if unit == "share" and ours.mean <= 1.0 else inf  # a share of a whole; an error may be more
     bounds = (None if each is None else min(max(each, least), most) for each in ours)
     mean, low, high = (None if each is None else number(each, unit) for each in bounds)
     return str(mean) if low is None or low == high else f"{mean} ({low} to {high})"
@@ -65,8 +73,9 @@ def difference_text(claim: Claim) -> str:
 
 
 def verdict(claim: Claim) -> str:
-    """Return "agrees" where what is stated meets our interval, "close" where ours is as near as `CLOSE`,
-    else "higher" or "lower"; "" without a run.
+    """Return "agrees" where what is stated meets our interval, "close" where ours is as near as `CLOSE`.
+
+    Else "higher" or "lower", or what `BESIDE` says; "" without a run.
     """
     if claim.ours is None:
         return ""
@@ -76,4 +85,5 @@ def verdict(claim: Claim) -> str:
         return "agrees"
     if abs(claim.lies) <= (CLOSE_SHARE if claim.unit in SHARES else CLOSE * abs(mean - claim.lies)):
         return "close"
-    return "higher" if claim.lies > 0.0 else "lower"
+    above, below = BESIDE.get(claim.unit, ("higher", "lower"))
+    return above if claim.lies > 0.0 else below
