@@ -3,6 +3,7 @@
 import os
 import secrets
 import sys
+from argparse import Namespace
 from collections.abc import Callable, Iterable, Sequence
 from itertools import chain, islice
 from pathlib import Path
@@ -13,11 +14,14 @@ from vertumnus.commandline.trace_source import READING, Source, source_of, split
 from vertumnus.domain.errors import ConfigError
 from vertumnus.records.atomic import write_whole
 from vertumnus.trace.config import WorkloadConfig
+from vertumnus.trace.formats.sniff import require_file
 from vertumnus.trace.formats.writing import TARGETS, Target, TraceWriter
 from vertumnus.trace.load import Passing, pass_rows
 from vertumnus.trace.rows import TraceRow
 from vertumnus.trace.salting import SALT_BYTES, salted, since_first
 
+ENDINGS = (".jsonl", ".jsonl.gz", ".parquet")
+"""Of files whose format need not be named."""
 Change = Callable[[Iterable[TraceRow]], Iterable[TraceRow]]
 
 
@@ -26,7 +30,7 @@ def convert(words: Sequence[str]) -> int:
     read = _parser("convert", "Write a trace in another format, rows in order of arrival.").parse_args(words)
     files, keys = split(read.words)
     is_generated = any(key.startswith("generator=") for key in keys)
-    out = _target_file(files, read.force, to_read=0 if is_generated else 1)
+    out = _target_file(files, read, to_read=0 if is_generated else 1)
     source = source_of([*files[:-1], *keys])
     if source.workload.format == "prompts":
         raise ConfigError(
@@ -46,7 +50,9 @@ def capture(words: Sequence[str]) -> int:
     parser.add_argument("--salt-file", type=Path, metavar="FILE", help=salt_help)
     read = parser.parse_args(words)
     files, keys = split(read.words)
-    out = _target_file(files, read.force)
+    out = _target_file(files, read)
+    for file in files[:-1]:
+        require_file(Path(file))
     source = source_of([*files[:-1], *keys], {"format": "prompts"})
     salt = _salt(read.salt_file)
     usage = _write(source, out, read.to, lambda rows: salted(since_first(rows), salt)).usage
@@ -91,14 +97,17 @@ def _written(
     return passing, writer
 
 
-def _target_file(files: Sequence[str], may_replace: bool, to_read: int = 1) -> Path:
+def _target_file(files: Sequence[str], read: Namespace, to_read: int = 1) -> Path:
     """Return the last of *files*, after *to_read* or more. Raises ConfigError unless it can be made."""
     if len(files) < to_read + 1:
-        raise ConfigError(f"found {len(files)} files, must be one to read and one to write")
+        found = ", ".join(files) or "no file"
+        raise ConfigError(f"found {found}, must be {'one to read and ' if to_read else ''}one to write")
     out = Path(files[-1])
     if not out.parent.is_dir():
         raise ConfigError(f"{out}: there is no folder {str(out.parent)!r}")
-    if out.exists() and not may_replace:
+    if read.to is None and not out.name.endswith(ENDINGS):
+        raise ConfigError(f"{out}: must end in {', '.join(ENDINGS)}, or say --to {'|'.join(TARGETS)}")
+    if out.exists() and not read.force:
         raise ConfigError(f"{out}: is there already; --force replaces it")
     if any(out.resolve() == Path(file).resolve() for file in files[:-1]):
         raise ConfigError(f"{out}: is read from, it cannot be written to")

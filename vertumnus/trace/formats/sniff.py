@@ -28,8 +28,7 @@ BY_COLUMN: tuple[tuple[str, FormatName], ...] = (("ContextTokens", "azure"), ("R
 
 def sniff(path: Path) -> FormatName:
     """Return the format of the file at *path*. Raises ConfigError when it cannot be read or told."""
-    if not path.is_file():
-        raise ConfigError(f"{path}: {_no_file(path)}")
+    require_file(path)
     with path.open("rb") as file:
         if file.read(len(PARQUET_MAGIC)) == PARQUET_MAGIC:
             return "parquet"
@@ -43,6 +42,12 @@ def sniff(path: Path) -> FormatName:
             f"{path}:{first.number}: no known format; found {shown!r}; name it: format={'|'.join(KNOWN)}"
         )
     return found
+
+
+def require_file(path: Path) -> None:
+    """Raise ConfigError, which says what *path* is instead, unless it is a file."""
+    if not path.is_file():
+        raise ConfigError(f"{path}: {_no_file(path)}")
 
 
 def _no_file(path: Path) -> str:
