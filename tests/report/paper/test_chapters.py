@@ -4,11 +4,13 @@ from pathlib import Path
 
 import pytest
 
+from tests.report.compare.test_figure14 import COPIED
+from tests.report.compare.test_figure14 import leave_runs as leave_ablation
 from tests.support.recorded import a_ulid
 from tests.support.sweeps import BESIDES_S, REQUESTS, a_config, a_timed_run, leave_runs
 from vertumnus.domain.errors import ConfigError
 from vertumnus.report.compare.members import find_members
-from vertumnus.report.paper import figure2, figure13, table1
+from vertumnus.report.paper import figure2, figure13, figure14, table1
 from vertumnus.report.paper.catalogue import ENTRIES, Entry, chosen
 from vertumnus.report.paper.chapter import Runs
 from vertumnus.report.paper.section import make_section
@@ -73,3 +75,19 @@ def test_figure13_has_statements_stages_and_three_kinds_of_panels(tmp_path: Path
     assert {series.look for series in composition.series} == {"area"} and rate.series[0].look == "step"
     assert [series.label for series in ttft.series] == ["brisk", "4 x CP4 + 3 x CP8"]
     assert moves.bars is not None and moves.bars.labels == ["S1 merge"]
+
+
+def test_figure14_has_gains_and_what_they_cost(tmp_path: Path) -> None:
+    """Each statement of the paper beside ours; 4 MiB for what all requests of two seeds saved."""
+    cells = [("paper", 60, 4.5), ("off", 60, 5.0), ("paper", 30, 3.0), ("off", 30, 3.0)]
+    members = find_members(tmp_path, leave_ablation(tmp_path, cells))
+    chapter = figure14.chapter(Runs(tmp_path, {figure14.EXPERIMENT: members}))
+    assert [(claim.paper[0], claim.ours is not None) for claim in chapter.claims] == [
+        (-0.103, True),
+        (-0.187, True),
+    ]
+    gains, copies = chapter.grids
+    assert [row[0] for row in gains.rows] == ["cache=paper, 30 requests/s", "cache=paper, 60 requests/s"]
+    assert gains.rows[1][1].startswith("-10.0 %")
+    price = 2 * COPIED / (1_000 * REQUESTS * (0.5 + 1.0))
+    assert [row[-1] for row in copies.rows] == ["none saved", f"{price:,.0f}"]

@@ -54,6 +54,18 @@ def figure14_json(figure: Figure14) -> dict[str, Any]:
     }
 
 
+def gigabytes(size: float) -> str:
+    """Return *size* [bytes] for a table."""
+    return f"{size / 1e9:,.1f} GB"
+
+
+def price(cell: Cell) -> str:
+    """Return the bytes that a saved millisecond cost; "" where there is no manager."""
+    if cell.bytes_per_saved_ms is not None:
+        return f"{cell.bytes_per_saved_ms:,.0f}"
+    return "" if cell.is_off else "none saved"
+
+
 def _gains(cells: Sequence[Cell]) -> Table:
     headings = ["requests/s", "", "runs"]
     for metric in SHOWN:
@@ -74,10 +86,10 @@ def _copies(cells: Sequence[Cell]) -> Table:
         [
             _rate(cell),
             cell.cache,
-            _gigabytes(cell.traffic.replicated_bytes),
-            _gigabytes(cell.traffic.fetched_bytes),
+            gigabytes(cell.traffic.replicated_bytes),
+            gigabytes(cell.traffic.fetched_bytes),
             f"{cell.traffic.reclaimed_blocks:,.0f}",
-            _price(cell),
+            price(cell),
         ]
         for cell in cells
     ]
@@ -101,16 +113,6 @@ def _paper(beside: Sequence[Beside]) -> Table:
 
 def _rate(cell: Cell) -> str:
     return "" if cell.rate is None else f"{cell.rate:g}"
-
-
-def _gigabytes(size: float) -> str:
-    return f"{size / 1e9:,.1f} GB"
-
-
-def _price(cell: Cell) -> str:
-    if cell.bytes_per_saved_ms is not None:
-        return f"{cell.bytes_per_saved_ms:,.0f}"
-    return "" if cell.is_off else "none saved"
 
 
 def _mark(effect: Effect | None, lower_is_better: bool) -> str:
