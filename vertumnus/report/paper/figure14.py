@@ -23,7 +23,7 @@ CAUSES = (
     "pulled.",
     "The published rule counts what a degree misses only where it would be preferred although it had to "
     "compute the prefix, so cache=paper finds little to copy to another degree; cache=vertumnus judges as if "
-    "the best copy were everywhere, and copies while requests queue. The paper does not state its thresholds.",
+    "the best copy were everywhere, and copies while requests queue. The paper leaves its thresholds out.",
     "The composition is ours (the paper does not name its own), one that carries 60 requests/s; caches hold "
     "300K tokens a GPU.",
 )
