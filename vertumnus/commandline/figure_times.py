@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from time import monotonic
 
 JOB_S: Mapping[str, float] = {
-    "prefill_times_live": 35.0,
+    "prefill_times_live": 85.0,
     "workloads": 10.0,
     "deadlines": 13.5,
     "prefill_times": 2.0,
