@@ -23,6 +23,19 @@ def test_measured_times_until_a_sweep_has_ended_then_its_pace() -> None:
     assert left.seconds() == 240.0
 
 
+def test_what_is_executed_takes_its_time_whatever_the_pace() -> None:
+    """A simulated sweep at half the speed doubles the next one; an executed one neither tells nor changes."""
+    now = 0.0
+    runs = {"x": (1, 1), "a": (1, 1), "b": (1, 1), "y": (1, 1)}
+    left = TimeLeft(runs, executed=("x", "y"), is_whole=True, clock=lambda: now)
+    now = 100.0
+    left.ended("x")
+    assert left.seconds() == 10.0 + 40.0 + figure_times.OTHERS_S
+    now = 120.0
+    left.ended("a")
+    assert left.seconds() == 80.0 + figure_times.OTHERS_S
+
+
 def test_a_slice_has_no_measured_time() -> None:
     """Its runs are shorter by a factor that only the first sweep tells."""
     now = 0.0

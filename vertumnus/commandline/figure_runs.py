@@ -70,13 +70,15 @@ def make_runs(found: Sequence[Swept], wanted: Wanted, places: int | None) -> int
     for each in to_do:
         sweeps.checked(each.composed)
     at_a_time = {each.experiment: _places(each, places) for each in to_do}
-    runs = {name: (missing[name], count) for name, count in at_a_time.items()}
-    left = TimeLeft(runs, is_whole=not wanted.overrides)
+    left = TimeLeft(
+        {name: (missing[name], count) for name, count in at_a_time.items()},
+        executed=[each.experiment for each in to_do if each.is_live],
+        is_whole=not wanted.overrides,
+    )
     codes = []
     for number, each in enumerate(to_do, 1):
-        place = f"sweep {number} of {len(to_do)}, {each.experiment}"
-        count = f"{missing[each.experiment]} of {len(each.jobs)} runs to do"
-        print(f"figures: {place}: {count}{time_text(left.seconds())}", file=sys.stderr, flush=True)
+        count = f"{missing[each.experiment]} of {len(each.jobs)} runs to do{time_text(left.seconds())}"
+        _tell(f"figures: sweep {number} of {len(to_do)}, {each.experiment}: {count}")
         ended = sweep.run_sweep(each.jobs, each.words, places=at_a_time[each.experiment])
         codes.append(sweeps.exit_code(ended))
         if codes[-1] == INTERRUPTED:
@@ -90,9 +92,7 @@ def _missing(found: Sequence[Swept], runs_dir: Path) -> dict[str, int]:
     there = sweep.runs_there(runs_dir, ((each.jobs, each.words) for each in found))
     missing = {each.experiment: len(each.jobs) - len(ends) for each, ends in zip(found, there, strict=True)}
     count = sum(len(each.jobs) for each in found)
-    print(
-        f"figures: {count} runs, {count - sum(missing.values())} of them there", file=sys.stderr, flush=True
-    )
+    _tell(f"figures: {count} runs, {count - sum(missing.values())} of them there")
     return missing
 
 
@@ -118,3 +118,7 @@ def _swept(experiment: str, wanted: Wanted, loader: ConfigLoader) -> Swept:
     composed = composed_jobs(asked, loader, is_sweep=True, only=wanted.only, keep=is_needed)
     jobs = [sweep.Job(job.words, valid_config(job)) for job in composed]
     return Swept(experiment, composed, jobs, words)
+
+
+def _tell(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)

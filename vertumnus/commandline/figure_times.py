@@ -1,6 +1,6 @@
 """How long the runs of the figures will still take, told from what such runs took before."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from time import monotonic
 
 JOB_S: Mapping[str, float] = {
@@ -29,31 +29,40 @@ class TimeLeft:
         self,
         runs: Mapping[str, tuple[int, int]],
         *,
+        executed: Collection[str] = (),
         is_whole: bool,
         clock: Callable[[], float] = monotonic,
     ) -> None:
         """*runs* are how many runs of each experiment there are to do, and how many at a time.
 
-        Unless each *is_whole*, as its experiment declares it, nothing is known before a sweep has ended.
+        Those *executed* take their time on any machine; the others go by the pace of those before. Unless
+        each *is_whole*, as its experiment declares it, nothing is known before a simulated sweep has ended.
         """
         self._expected = {
             name: JOB_S.get(name, OTHERS_S) * count / places for name, (count, places) in runs.items()
         }
+        self._executed = frozenset(executed)
         self._is_whole = is_whole
         self._clock = clock
-        self._began = clock()
-        self._done_s = 0.0
+        self._since = clock()
+        self._took_s = self._expected_s = 0.0
 
     def ended(self, experiment: str) -> None:
-        """Note that the sweep of *experiment* is through."""
-        self._done_s += self._expected.pop(experiment)
+        """Note that the sweep of *experiment*, which began when the one before ended, is through."""
+        took_s, expected_s = self._clock() - self._since, self._expected.pop(experiment)
+        self._since += took_s
+        if experiment not in self._executed:
+            self._took_s += took_s
+            self._expected_s += expected_s
 
     def seconds(self) -> float | None:
-        """Return the time left [s] at the pace of the sweeps that have ended; None while it is not known."""
-        if self._done_s:
-            pace = (self._clock() - self._began) / self._done_s
-            return pace * sum(self._expected.values())
-        return sum(self._expected.values()) if self._is_whole else None
+        """Return the time left [s] at the pace so far, at first the measured one; None if it is not known."""
+        if not self._is_whole and not self._expected_s:
+            return None
+        pace = self._took_s / self._expected_s if self._expected_s else 1.0
+        return sum(
+            seconds if name in self._executed else pace * seconds for name, seconds in self._expected.items()
+        )
 
 
 def time_text(seconds: float | None) -> str:

@@ -9,7 +9,7 @@ from tests.report.compare.test_figure14 import leave_runs as leave_ablation
 from tests.support.recorded import a_ulid
 from tests.support.sweeps import BESIDES_S, REQUESTS, a_config, a_timed_run, leave_runs
 from vertumnus.domain.errors import ConfigError
-from vertumnus.report.compare.members import find_members
+from vertumnus.report.compare.members import Members, find_members
 from vertumnus.report.paper import figure2, figure13, figure14, table1
 from vertumnus.report.paper.catalogue import ENTRIES, Entry, chosen
 from vertumnus.report.paper.chapter import Runs
@@ -48,6 +48,29 @@ def test_table1_counts_what_arrived(tmp_path: Path) -> None:
     (source,) = section.sources
     assert source.startswith("SIMULATED: 2 runs of experiment workloads, seeds 0, 1, policies paper")
     assert source.endswith("vertumnus +experiment=workloads -m seed=0,1")
+
+
+def test_what_ran_beside_executed_runs_is_told(tmp_path: Path) -> None:
+    """Runs of 12 and 40 % make a range; the line of simulated ones says nothing of it."""
+    for seed in (0, 1):
+        a_timed_run(tmp_path, seed, (), a_config("paper", seed), 1.0)
+    runs = find_members(tmp_path, [a_ulid(0), a_ulid(1)]).runs
+
+    def source(execution: str, shares: tuple[float | None, float | None]) -> str:
+        rows = [
+            {**run.row, "execution": execution, "others_cpu_share": share}
+            for run, share in zip(runs, shares, strict=True)
+        ]
+        members = Members([run._replace(row=row) for run, row in zip(runs, rows, strict=True)], [])
+        (line,) = make_section(
+            chosen(["figure2"])[0], Runs(tmp_path, {figure2.EXECUTED: members}), []
+        ).sources
+        return line
+
+    assert ", beside other programs that used 12 to 40 % of the cores; vertumnus" in source(
+        "executed", (0.4, 0.12)
+    )
+    assert "beside" not in source("simulated", (None, None))
 
 
 def test_speed_ups_are_ratios_of_the_same_seed_and_length() -> None:

@@ -106,6 +106,15 @@ def _source(experiment: str, runs: Sequence[Member], words: Sequence[str]) -> It
         policies = ", ".join(sorted({str(run.row["policy"]) for run in members}))
         yield (
             f"{kind.upper()}: {_counted(len(members))} of experiment {experiment}, seeds {seeds}, "
-            f"policies {policies}; "
-            f"{command}"
+            f"policies {policies}{_company(members)}; {command}"
         )
+
+
+def _company(runs: Sequence[Member]) -> str:
+    """Return what other programs took of the machine while *runs* were executed, where that is known."""
+    shares = [share for run in runs if (share := run.row["others_cpu_share"]) is not None]
+    if not shares:
+        return ""
+    return (
+        f", beside other programs that used {100 * min(shares):.0f} to {100 * max(shares):.0f} % of the cores"
+    )
