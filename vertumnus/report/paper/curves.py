@@ -1,6 +1,7 @@
 """Series of means over seeds, with their intervals."""
 
 from collections.abc import Iterable, Mapping
+from math import inf
 
 from vertumnus.report.compare.intervals import Difference
 from vertumnus.report.compare.members import Member
@@ -9,9 +10,18 @@ from vertumnus.report.paper.chapter import mean_of
 from vertumnus.report.paper.panels import Series
 
 
-def curve(label: str, means: Mapping[float, Difference | None], scale: float = 1.0) -> Series:
-    """Return the series of *means* by x, times *scale*; places without a mean are left out."""
-    known = {x: mean.through(lambda value: scale * value) for x, mean in sorted(means.items()) if mean}
+def curve(
+    label: str, means: Mapping[float, Difference | None], scale: float = 1.0, most: float = inf
+) -> Series:
+    """Return the series of *means* by x, times *scale*; places without a mean are left out.
+
+    An interval ends at 0 and at *most*, before scaling, where what is measured does.
+    """
+    known = {
+        x: mean.through(lambda value: scale * min(max(value, 0.0), most))
+        for x, mean in sorted(means.items())
+        if mean
+    }
     return Series(
         label,
         list(known),
@@ -26,7 +36,8 @@ def rate_curve(label: str, runs: Iterable[Member], metric: Metric, scale: float)
     rates: dict[float, list[float | None]] = {}
     for run in runs:
         rates.setdefault(rate_of(run), []).append(metric.of_run(run.row))
-    return curve(label, {rate: mean_of(values) for rate, values in rates.items()}, scale)
+    means = {rate: mean_of(values) for rate, values in rates.items()}
+    return curve(label, means, scale, most=inf if metric.by_ratio else 1.0)
 
 
 def rate_of(run: Member) -> float:

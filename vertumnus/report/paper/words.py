@@ -75,14 +75,15 @@ def difference_text(claim: Claim) -> str:
 def verdict(claim: Claim) -> str:
     """Return "agrees" where what is stated meets our interval, "close" where ours is as near as `CLOSE`.
 
-    Else "higher" or "lower", or what `BESIDE` says; "" without a run.
+    "open" where it meets no change, too: the seeds cannot tell. Else "higher" or "lower", or what `BESIDE`
+    says; "" without a run.
     """
     if claim.ours is None:
         return ""
     mean, low, high = claim.ours
     lowest, highest = mean if low is None else low, mean if high is None else high
     if lowest <= claim.paper[1] and highest >= claim.paper[0]:
-        return "agrees"
+        return "open" if claim.unit in BESIDE and lowest <= 0.0 <= highest else "agrees"
     if abs(claim.lies) <= (CLOSE_SHARE if claim.unit in SHARES else CLOSE * abs(mean - claim.lies)):
         return "close"
     above, below = BESIDE.get(claim.unit, ("higher", "lower"))

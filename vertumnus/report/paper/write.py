@@ -20,7 +20,7 @@ INTRO = (
     "Each table and figure of Adaptive Context Parallelism for Production LLM Serving beside what our runs "
     "say: the values that the paper's text states, ours with a 95 % interval over seeds, and the "
     "difference. Ours agrees where its interval meets what is stated, and is close within 2 %, or within a "
-    "point of a share.",
+    "point of a share; it is open where a gain's interval holds no gain, too: so few seeds cannot tell.",
     "SIMULATED: the control plane, fleet and loop that serve live, in virtual time; prefill times come from "
     "presets that were chosen so that the paper's speed-ups and saturation rates come out. EXECUTED: "
     "computed by ranks of this machine. All numbers come from the runs' tables.",
