@@ -4,7 +4,7 @@
 the same facts give the same orders, so a log can be replayed against a fresh control plane.
 """
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Literal
 
 from msgspec import Struct
@@ -203,9 +203,10 @@ class ControlPlane:
         placed = self._open[request.request_id] = Placed(request)
         match = self.index.match(request.block_keys or ())
         self.recent.note(request, match.known)
-        decision = self._placer.decide(request, 0, match.held, fact.at)
+        among = self._placer.eligible(request)
+        decision = self._placer.decide(request, 0, among, match.held, fact.at)
         if decision.offers and match.known:
-            self._count_missed(request, match)
+            self._count_missed(request, among.candidates, match)
         return self._orders(placed, match, decision, fact.at)
 
     def _cancelled(self, fact: RequestCancelled) -> list[AnyOrder]:
@@ -228,7 +229,9 @@ class ControlPlane:
     def _place_again(self, placed: Placed, now: Nanoseconds) -> list[AnyOrder]:
         request = placed.request
         match = self.index.match(request.block_keys or ())
-        return self._orders(placed, match, self._placer.decide(request, placed.attempt, match.held, now), now)
+        among = self._placer.eligible(request)
+        decision = self._placer.decide(request, placed.attempt, among, match.held, now)
+        return self._orders(placed, match, decision, now)
 
     def _place_waiting(self, now: Nanoseconds) -> list[AnyOrder]:
         return [
@@ -297,9 +300,10 @@ class ControlPlane:
             uncached = placed.request.input_tokens - offer.cached_tokens
             controller.note_routed(offer.worker.degree, uncached, offer.cached_tokens, offer.service_ns)
 
-    def _count_missed(self, request: Request, match: Match) -> None:
-        degree = self._placer.preferred_degree(request, self.prefixes.held_for_preference(match))
-        held = max(match.held[state.place] for state in self.pool.at_degree(degree))
+    def _count_missed(self, request: Request, candidates: Sequence[WorkerState], match: Match) -> None:
+        preference = self.prefixes.held_for_preference(match)
+        degree = self._placer.preferred_degree(request, candidates, preference)
+        held = max([match.held[state.place] for state in self.pool.at_degree(degree)])
         if held < match.known:
             self.statistics.count_missed(request, match.known, held, degree)
 

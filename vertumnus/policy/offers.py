@@ -6,7 +6,7 @@ from typing import Literal, NamedTuple
 from vertumnus.domain.prefill_time import PrefillTimeModel
 from vertumnus.domain.request import Request
 from vertumnus.domain.units import Blocks, Nanoseconds, Tokens
-from vertumnus.policy.candidates import WorkerState
+from vertumnus.policy.candidates import WorkerState, smallest_degree
 from vertumnus.policy.ledger import Ledger
 from vertumnus.policy.placement import Offer
 
@@ -27,14 +27,14 @@ class Prices:
         prefill_time: PrefillTimeModel,
         input_tokens: Tokens,
         block_tokens: Tokens,
-        candidates: Sequence[WorkerState],
+        smallest: int,
     ) -> None:
-        """Price a prompt of *input_tokens* against the smallest degree among the *candidates*."""
+        """Price a prompt of *input_tokens* against *smallest*, C_min: the smallest degree of a candidate."""
         self._predict = prefill_time.predict
         self._length = input_tokens
         self._block_tokens = block_tokens
         self._most = (input_tokens - 1) // block_tokens  # one token is always computed
-        self._smallest = min((worker.group.degree for worker in candidates), default=0)
+        self._smallest = smallest
         self._known: dict[tuple[int, Blocks], Price] = {}
 
     def at(self, degree: int, held: Blocks) -> Price:
@@ -74,7 +74,8 @@ class Pricer:
         self, request: Request, held: Sequence[Blocks], candidates: Sequence[WorkerState], now: Nanoseconds
     ) -> tuple[Offer, ...]:
         """Return one offer for each candidate; *held* are its leading blocks, by the worker's place."""
-        price_at = Prices(self._prefill_time, request.input_tokens, self._block_tokens, candidates).at
+        smallest = smallest_degree(candidates)
+        price_at = Prices(self._prefill_time, request.input_tokens, self._block_tokens, smallest).at
         waits = self._ledger.remaining(now) if self._is_remaining else self._ledger.outstanding()
         offers = []
         for worker in candidates:

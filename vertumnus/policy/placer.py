@@ -6,7 +6,7 @@ from typing import Any, Literal
 from vertumnus.domain.prefill_time import PrefillTimeModel
 from vertumnus.domain.request import Request, blocks_for
 from vertumnus.domain.units import Blocks, Nanoseconds, RequestId, Tokens
-from vertumnus.policy.candidates import Excluded, WorkerState, eligible
+from vertumnus.policy.candidates import Eligible, WorkerState, eligible
 from vertumnus.policy.config import PaperPolicy, PolicyConfig, VertumnusPolicy
 from vertumnus.policy.ledger import Ledger
 from vertumnus.policy.offers import Pricer, Prices
@@ -63,9 +63,15 @@ class Placer:
         """Return what a copy takes along: all but the observer, who watches this one only."""
         return {**self.__dict__, "_observer": None}
 
-    def decide(self, request: Request, attempt: int, held: Sequence[Blocks], now: Nanoseconds) -> Decision:
-        """Choose a worker; *held* are the prompt's leading blocks at each, by the worker's place."""
-        candidates, excluded = self._eligible(request)
+    def eligible(self, request: Request) -> Eligible:
+        """Return who may serve *request* now, and why the others may not."""
+        return eligible(self._pool.workers.values(), blocks_for(request.input_tokens, self._block_tokens))
+
+    def decide(
+        self, request: Request, attempt: int, among: Eligible, held: Sequence[Blocks], now: Nanoseconds
+    ) -> Decision:
+        """Choose a worker *among* those; *held* are the prompt's leading blocks at each, by its place."""
+        candidates, excluded = among
         observer = self._observer_of(request.request_id)
         if observer is None and candidates and isinstance(self._pricer, QueuePricer):
             offers = self._pricer.contenders(request, held, candidates, now)
@@ -89,23 +95,21 @@ class Placer:
             return QueuePricer(policy, times, ledger, block_tokens, self._puller)
         return Pricer(times, ledger, block_tokens, _queue_estimate(policy))
 
-    def preferred_degree(self, request: Request, held: Sequence[Blocks]) -> int:
+    def preferred_degree(
+        self, request: Request, candidates: Sequence[WorkerState], held: Sequence[Blocks]
+    ) -> int:
         """Return the degree that the published cost prefers without the load term (sec. 7.1).
 
-        Each degree is taken with the longest prefix among its candidates, of which there is at least one.
+        Each degree is taken with the longest prefix among its *candidates*, of which there is at least one.
         """
-        candidates, _ = self._eligible(request)
         most: dict[int, Blocks] = {}
         for worker in candidates:
-            degree = worker.group[1]
-            most[degree] = max(most.get(degree, 0), held[worker.place])
-        prices = Prices(self._prefill_time, request.input_tokens, self._block_tokens, candidates)
+            degree, blocks = worker.group[1], held[worker.place]
+            if blocks > most.get(degree, -1):
+                most[degree] = blocks
+        prices = Prices(self._prefill_time, request.input_tokens, self._block_tokens, min(most))
         costs = self._published_costs
         return min(most, key=lambda degree: (costs.unloaded(*prices.at(degree, most[degree])[1:]), degree))
-
-    def _eligible(self, request: Request) -> tuple[list[WorkerState], tuple[Excluded, ...]]:
-        needed = blocks_for(request.input_tokens, self._block_tokens)
-        return eligible(self._pool.workers.values(), needed)
 
 
 def _queue_estimate(policy: PolicyConfig) -> Literal["outstanding", "remaining"]:

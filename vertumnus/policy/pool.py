@@ -36,9 +36,9 @@ class PoolState:
         """Return the worker that *rank* belongs to."""
         return self._of_rank[rank]
 
-    def at_degree(self, degree: int) -> list[WorkerState]:
+    def at_degree(self, degree: int) -> Sequence[WorkerState]:
         """Return the workers of *degree*."""
-        return [state for state in self.workers.values() if state.group.degree == degree]
+        return self._at_degree.get(degree, ())
 
     def replace(
         self, sources: Sequence[CpGroup], targets: Sequence[CpGroup], out_of_service: str | None
@@ -59,3 +59,6 @@ class PoolState:
             state.place = place
         self.workers = {state.group: state for state in states}
         self._of_rank = {rank: state for state in states for rank in state.group.ranks}
+        self._at_degree: dict[int, list[WorkerState]] = {}
+        for state in states:
+            self._at_degree.setdefault(state.group.degree, []).append(state)

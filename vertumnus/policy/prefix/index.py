@@ -102,7 +102,7 @@ class PrefixIndex:
                         _settle(held, dropped, known)
                     holding &= holders
             known += 1
-        if holding:
+        if known:
             _settle(held, holding, known)
         return Match(held, known)
 
