@@ -22,7 +22,8 @@ class Act(NamedTuple):
 
     def __str__(self) -> str:
         outcome = "accepted" if self.accepted else "refused"
-        return f"{self.who}: {self.what} {outcome}" + (f", {self.reason}" if self.reason else "")
+        reason = self.reason.removeprefix(f"{self.what}: ")  # a refusal names the wish once more
+        return f"{self.who}: {self.what} {outcome}" + (f", {reason}" if reason else "")
 
 
 class Acts:

@@ -6,8 +6,9 @@ from vertumnus.domain.move import Move
 from vertumnus.domain.units import SECOND, Nanoseconds, to_seconds
 from vertumnus.records.cache_ops import CacheOp
 from vertumnus.records.reconfigs import Reconfig
+from vertumnus_console.aftermath import After
 from vertumnus_console.folds import Folds
-from vertumnus_console.words import byte_size, duration
+from vertumnus_console.words import byte_size, duration, percent
 
 EVENTS = 200
 """Newest events that are told."""
@@ -18,7 +19,7 @@ class Event(NamedTuple):
 
     t_ns: Nanoseconds
     kind: str
-    """A `Fault`'s kind, "action", "refused", "move", "copy", "failed" or "rejected"."""
+    """A `Fault`'s kind, "action", "refused", "move", "after", "copy", "failed" or "rejected"."""
     text: str
 
 
@@ -42,12 +43,13 @@ def events_of(folds: Folds) -> tuple[Event, ...]:
         for each in folds.reconfigs.reconfigs[-EVENTS:]
         if each.outcome == "committed"
     )
+    afters = (Event(each.t_ns, "after", after_text(each)) for each in folds.aftermath.afters[-EVENTS:])
     copies = (
         Event(each.t_ns + (each.wait_ns or 0), "copy", copy_text(each))
         for each in folds.cache_ops.cache_ops[-EVENTS:]
         if each.outcome == "finished"
     )
-    newest = sorted([*faults, *unserved, *acts, *moves, *copies], key=lambda event: event.t_ns)
+    newest = sorted([*faults, *unserved, *acts, *moves, *afters, *copies], key=lambda event: event.t_ns)
     return tuple(reversed(newest[-EVENTS:]))
 
 
@@ -60,6 +62,16 @@ def move_text(done: Reconfig) -> str:
     if done.redirected_requests:
         parts.append(f"{done.redirected_requests} redirected")
     return ", ".join(parts)
+
+
+def after_text(told: After) -> str:
+    """Return service a minute after a move beside that before it."""
+    before, since = told.before, told.since
+    return (
+        f"{' + '.join(map(str, told.targets))} a minute on: "
+        f"P90 {duration(before.ttft_p90_s)} -> {duration(since.ttft_p90_s)}, "
+        f"met {percent(before.attainment, 0)} -> {percent(since.attainment, 0)}"
+    )
 
 
 def copy_text(done: CacheOp) -> str:

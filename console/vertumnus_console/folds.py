@@ -16,6 +16,8 @@ from vertumnus.records.log import LogHeader
 from vertumnus.records.reconfigs import ReconfigList
 from vertumnus.records.timeline import Handlers
 from vertumnus_console.acts import Acts
+from vertumnus_console.aftermath import Aftermath
+from vertumnus_console.busy import Busy
 from vertumnus_console.residuals import Residuals
 from vertumnus_console.totals import Totals
 
@@ -49,6 +51,7 @@ class Folds:
     def __init__(self, header: LogHeader) -> None:
         self.totals = Totals(header.block_tokens, live=header.backend == "live")
         self.acts = Acts(_speed(header))
+        self.busy = Busy()
         self.residuals = Residuals(header.profile.prefill_time())
         self.tape: deque[Told] = deque(maxlen=TAPE)
         self.choices: deque[Choice] = deque(maxlen=DECISIONS)
@@ -56,6 +59,7 @@ class Folds:
         self.faults = FaultList(self._clock)
         self.reconfigs = ReconfigList(self._clock)
         self.cache_ops = CacheOpList(self._clock)
+        self.aftermath = Aftermath(self.totals, self._clock)
         self.notes: deque[NoteWindow] = deque(maxlen=NOTES)
         """Newest windows of the controller, oldest first."""
         own: Handlers = {NoteWindow: self.notes.append}
@@ -63,9 +67,11 @@ class Folds:
             *self.totals.tables,
             self.faults.handlers,
             self.acts.handlers,
+            self.busy.handlers,
             self.residuals.handlers,
             self.reconfigs.handlers,
             self.cache_ops.handlers,
+            self.aftermath.handlers,
             own,
         )
 

@@ -14,6 +14,7 @@ from textual.widgets import ContentSwitcher, Static
 
 from vertumnus.domain.cluster import CpGroup
 from vertumnus.domain.errors import VertumnusError
+from vertumnus.domain.units import to_seconds
 from vertumnus.records.run_dir import RunDir
 from vertumnus_console.desk import DeskState
 from vertumnus_console.dialogs.help import help_screen
@@ -38,6 +39,7 @@ from vertumnus_console.panes.workers import WorkersPane
 from vertumnus_console.player import Look, Player, Snapshot
 from vertumnus_console.shown import Shown
 from vertumnus_console.view import WorkerView
+from vertumnus_console.words import duration
 
 _T = TypeVar("_T")
 
@@ -206,7 +208,7 @@ class RunScreen(Screen[None]):
         self.select(busiest.group)
         if isinstance(self.pane, WorkersPane):
             self.pane.point(busiest.group)
-        self.say(f"worker {busiest.group} has the most work; enter shows why")
+        self.say(f"worker {_superlative(busiest)}; enter shows why")
 
     def action_closer(self) -> None:
         """Look closely at what is selected."""
@@ -267,5 +269,12 @@ class RunScreen(Screen[None]):
             self.app.push_screen(TextScreen("prefix", trie.told(use)))
 
 
-def _work(worker: WorkerView) -> tuple[int, int]:
-    return worker.queue_ns, -worker.group.first_rank
+def _work(worker: WorkerView) -> tuple[int, float, int]:
+    return worker.queue_ns, worker.busy, -worker.group.first_rank
+
+
+def _superlative(busiest: WorkerView) -> str:
+    if busiest.queue_ns:
+        work = duration(to_seconds(busiest.queue_ns))
+        return f"{busiest.group} has the most work now, {work}, busy {busiest.busy:.0%} of the last minute"
+    return f"{busiest.group} was the busiest of the last minute ({busiest.busy:.0%}); nobody has work now"

@@ -52,6 +52,8 @@ class WorkerView(Struct, frozen=True):
     """Capacity."""
     hit_rate: float | None
     """Of the requests that have ended; None while there are none."""
+    busy: float
+    """Share of the last minute that it spent in steps."""
     held_by: str | None = None
     """The operator who drained it."""
 
@@ -131,7 +133,7 @@ def view_of(pool: Pool, folds: Folds, block_tokens: Tokens, now: Nanoseconds) ->
         now_ns=now,
         composition=Composition(tuple(worker.group for worker in workers if worker.in_service)),
         workers=tuple(
-            _worker(worker, queue_of.get(worker.group, 0), held.get(worker.group), totals, block_tokens)
+            _worker(worker, queue_of.get(worker.group, 0), held.get(worker.group), folds, block_tokens, now)
             for worker in workers
         ),
         counts=_counts(pool, totals),
@@ -162,7 +164,12 @@ def _move(transition: Transition) -> MoveView:
 
 
 def _worker(
-    worker: Worker, queue_ns: Nanoseconds, held_by: str | None, totals: Totals, block_tokens: Tokens
+    worker: Worker,
+    queue_ns: Nanoseconds,
+    held_by: str | None,
+    folds: Folds,
+    block_tokens: Tokens,
+    now: Nanoseconds,
 ) -> WorkerView:
     return WorkerView(
         group=worker.group,
@@ -173,7 +180,8 @@ def _worker(
         running=tuple(_running(occupancy, block_tokens) for occupancy in worker.running),
         blocks_used=worker.cache.used,
         blocks=worker.cache.capacity,
-        hit_rate=totals.hit_rate(worker.group),
+        hit_rate=folds.totals.hit_rate(worker.group),
+        busy=folds.busy.load(worker.group, now).share,
         held_by=held_by,
     )
 

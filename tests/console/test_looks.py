@@ -5,10 +5,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.builders import a_prefill_time, a_request
-from tests.support.recorded import WORKERS, a_header, a_history, a_merge
+from tests.support.recorded import WORKERS, a_header, a_history, a_life, a_merge
 from vertumnus.domain.cluster import CpGroup
 from vertumnus.domain.codec import FACT, INPUT, ORDER, Record
-from vertumnus.domain.facts import OperatorActed, RequestArrived, StepFinished, StepItem, StepStarted
+from vertumnus.domain.facts import (
+    OperatorActed,
+    RankLost,
+    RequestArrived,
+    StepFailed,
+    StepFinished,
+    StepItem,
+    StepStarted,
+)
 from vertumnus.domain.orders import Answer, Prefill
 from vertumnus.domain.units import SECOND
 from vertumnus.policy.config import LMetricPolicy, PaperPolicy
@@ -17,6 +25,7 @@ from vertumnus.policy.prefix.pull import Pull
 from vertumnus.workers.worker import Queued
 from vertumnus_console import hindsight
 from vertumnus_console.acts import Acts
+from vertumnus_console.busy import Busy, Load
 from vertumnus_console.events import events_of
 from vertumnus_console.folds import Choice, Folds
 from vertumnus_console.looks.decisions import runner_up
@@ -180,6 +189,39 @@ def test_a_move_is_an_event_with_its_times() -> None:
     move, act = (event.text for event in events_of(folds)[:2])
     assert move == "merge 2x1 + 3x1 -> 2x2 by ann, drain 4.00 s, switch 1.00 s, 1 redirected"
     assert act == "ann: merge 2x1 + 3x1 accepted"
+
+
+def test_a_minute_after_a_move_stands_beside_the_one_before() -> None:
+    """TTFT of the requests that ended in the minute before the switch, and in the minute since."""
+    folds = told(Folds(a_header()), [*a_history(2), *a_merge(20 * SECOND)])  # the switch is over at 25 s
+    late = [(80, 2 * SECOND), (84, SECOND), (86, 0)]  # ends 3.5 s after it waited and began
+    lives = [a_life(a_request(n, arrival_ns=at * SECOND), queue_ns=q) for n, (at, q) in enumerate(late, 2)]
+    told(folds, lives[0][:-1] + lives[1][:-1])
+    assert not folds.aftermath.afters
+    told(folds, [lives[0][-1]])  # at 87.5 s
+    told(folds, lives[2])
+    (after,) = folds.aftermath.afters
+    assert after.t_ns == 87.5 * SECOND and (after.before.requests, after.since.requests) == (2, 1)
+    assert after.before.ttft_p90_s == pytest.approx(2.5 + 0.9 * 0.25)
+    texts = [event.text for event in events_of(folds) if event.kind == "after"]
+    assert texts == ["2x2 a minute on: P90 2.73 s -> 4.50 s, met 100% -> –"]
+
+
+def test_how_busy_a_worker_was() -> None:
+    """Of the last 60 s a step of 20 s, another's half that lies in them, and one under way for 10 s."""
+    busy = Busy()
+    for body in (
+        StepStarted(0, 0, PAIR, 0, (), ()),
+        StepFinished(20 * SECOND, 0, PAIR, 1, ()),
+        StepStarted(40 * SECOND, 1, PAIR, 0, (), ()),
+        StepFailed(60 * SECOND, 1, PAIR, "", ends_worker=False),
+        StepStarted(60 * SECOND, 2, PAIR, 0, (), ()),
+    ):
+        busy.handlers[type(body)](body)
+    assert busy.load(PAIR, 70 * SECOND) == Load(3, pytest.approx((10 + 20 + 10) / 60))
+    assert busy.load(LEFT, 70 * SECOND) == Load(0, 0.0) and busy.load(PAIR, 0).share == 0.0
+    busy.handlers[RankLost](RankLost(75 * SECOND, 1, 0, "gone"))
+    assert busy.load(PAIR, 100 * SECOND) == Load(2, pytest.approx((20 + 15) / 60))
 
 
 def test_the_tape_keeps_the_newest_records() -> None:

@@ -13,9 +13,9 @@ from vertumnus_console.panes.strip import LEGEND, MARKS, strip
 from vertumnus_console.view import Running, WorkerView
 from vertumnus_console.words import bar, brief, byte_size, clock, duration, sparkline
 
-PAIR = WorkerView(CpGroup(0, 2), 0, "prefill", 3, SECOND, (Running(7, 40_000, 512),), 90, 128, 0.25)
-LEFT = WorkerView(CpGroup(2, 1), 0, "idle", 0, 0, (), 0, 64, None)
-RIGHT = WorkerView(CpGroup(3, 1), 0, "lost", 0, 0, (), 64, 64, None)
+PAIR = WorkerView(CpGroup(0, 2), 0, "prefill", 3, SECOND, (Running(7, 40_000, 512),), 90, 128, 0.25, 0.5)
+LEFT = WorkerView(CpGroup(2, 1), 0, "idle", 0, 0, (), 0, 64, None, 0.0)
+RIGHT = WorkerView(CpGroup(3, 1), 0, "lost", 0, 0, (), 64, 64, None, 0.0)
 FOUR = Lattice(4, (1, 2), 4)
 
 
@@ -68,6 +68,7 @@ def test_cells_fit_their_columns() -> None:
         blocks_used=8_192,
         blocks=8_192,
         hit_rate=1.0,
+        busy=1.0,
     )
     fits = zip(workers.COLUMNS, workers.row(busy), strict=True)
     assert all(len(text) < column.width for column, text in fits)
@@ -76,8 +77,8 @@ def test_cells_fit_their_columns() -> None:
     assert workers.row(PAIR) == (
         "0x2",
         "2",
-        "0-1",
         "prefill",
+        "50%",
         "3",
         "1.00 s",
         " 7 40.0k/512",

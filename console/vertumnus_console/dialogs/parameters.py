@@ -55,8 +55,8 @@ class Parameters(ModalScreen[Setting | None]):
         field.focus()
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
-        """Return what was written."""
-        self.dismiss(Setting(self._chosen, number(event.value)))
+        """Return what was written; where that is nothing, leave it as it is."""
+        self.dismiss(Setting(self._chosen, number(event.value)) if event.value.strip() else None)
 
 
 def number(text: str) -> Value:
@@ -66,4 +66,4 @@ def number(text: str) -> Value:
             return kind(text.strip())
         except ValueError:
             continue
-    return text.strip() or None
+    return text.strip()

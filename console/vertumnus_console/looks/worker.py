@@ -21,10 +21,18 @@ def worker_lines(replay: Replay, group: CpGroup, now: Nanoseconds) -> list[str]:
     return [
         f"ranks {group.ranks[0]} to {group.ranks[-1]}, {worker.state}, epoch {worker.epoch}, "
         f"{brief(cache.used)} of {brief(cache.capacity)} blocks in use",
+        _load(replay, group, now),
         *_running(replay, group),
         *_waiting(replay, group, now),
         *_chosen(replay, group),
     ]
+
+
+def _load(replay: Replay, group: CpGroup, now: Nanoseconds) -> str:
+    loads = {each: replay.folds.busy.load(each, now) for each in replay.pool.control.pool.groups}
+    mean = sum(load.share for load in loads.values()) / len(loads)
+    mine = replay.folds.busy.load(group, now)
+    return f"last minute: {mine.steps} steps, busy {mine.share:.0%} of it; all workers on average {mean:.0%}"
 
 
 def _running(replay: Replay, group: CpGroup) -> list[str]:
@@ -58,7 +66,8 @@ def _chosen(replay: Replay, group: CpGroup) -> list[str]:
         lines.append(_choice(decision, decision.offers[decision.chosen]))
         if len(lines) == LINES:
             break
-    return ["", "came here lately, because of", *(lines or ["none of the newest placements"])]
+    heading = "came here lately: predicted wait and service, cached tokens P, next best worker"
+    return ["", heading, *(lines or ["none of the newest placements"])]
 
 
 def _choice(decision: Decision, offer: Offer) -> str:

@@ -88,8 +88,8 @@ def described(worker: WorkerView) -> str:
     """Return one line on a worker: what it does, what waits there, what it has cached."""
     held = f" by {worker.held_by}" if worker.held_by else ""
     return (
-        f"worker {worker.group}: {worker.state}{held}, {worker.queued} queued, "
-        f"{duration(to_seconds(worker.queue_ns))} of work, "
+        f"worker {worker.group}: {worker.state}{held}, {worker.queued}q, "
+        f"{duration(to_seconds(worker.queue_ns))} of work, {percent(worker.busy, 0)} busy, "
         f"{brief(worker.blocks_used)}/{brief(worker.blocks)} blocks, {percent(worker.hit_rate, 0)} hits"
     )
 

@@ -14,6 +14,7 @@ STYLES = {
     "worker_resumed": "$text-success",
     "move": "$text-success",
     "action": "$text-accent",
+    "after": "$text-accent",
     "copy": "$foreground-muted",
     "worker_stalled": "$text-warning",
     "refused": "$text-warning",

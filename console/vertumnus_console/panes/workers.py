@@ -10,8 +10,8 @@ from vertumnus_console.words import UNDEFINED, brief, cropped, duration, percent
 COLUMNS = (
     Column("worker", 8),
     Column("CP", 3, is_right=True),
-    Column("ranks", 10),
-    Column("state", 9),
+    Column("state", 10),
+    Column("busy", 9, is_right=True),
     Column("queued", 7, is_right=True),
     Column("work", 8, is_right=True),
     Column(" running R/P", 18, is_wide=True),
@@ -51,8 +51,8 @@ def row(worker: WorkerView) -> tuple[str, ...]:
     return (
         str(group),
         str(group.degree),
-        f"{group.ranks[0]}-{group.ranks[-1]}" if group.degree > 1 else str(group.first_rank),
         worker.state,
+        percent(worker.busy, 0),
         f"{worker.queued:,}",
         duration(to_seconds(worker.queue_ns)),
         " " + (f"by {cropped(worker.held_by, 14)}" if worker.held_by else _running(worker.running)),

@@ -38,11 +38,7 @@ def check_move(
     not exist or is in transition (*busy*), workers that are not siblings, a degree not supported.
     """
     named = tuple(sorted(workers))
-    problems = [*_count_problems(kind, named), *_presence_problems(composition, named, busy)]
-    if not problems:
-        problems = list(
-            _split_problems(named[0], lattice) if kind == "split" else _merge_problems(named, lattice)
-        )
+    problems = [*impossible(lattice, kind, named)] or [*_presence_problems(composition, named, busy)]
     if problems:
         wish = f"{kind} {' + '.join(map(str, named)) or 'nothing'}"
         raise ConfigError(*(f"{wish}: {problem}" for problem in problems))
@@ -90,8 +86,15 @@ def _presence_problems(
         if worker in busy:
             yield f"worker {worker} is already in transition"
         elif worker not in composition.workers:
-            present = ", ".join(map(str, sorted(composition.workers)))
-            yield f"there is no worker {worker}; in service: {present or 'none'}"
+            yield f"there is no worker {worker}; {_instead(composition, worker)}"
+
+
+def _instead(composition: Composition, absent: CpGroup) -> str:
+    """Return which workers have the ranks of one that is *absent*; all of them when none has."""
+    workers = sorted(composition.workers)
+    in_place = [each for each in workers if each.mask & absent.mask]
+    named = ", ".join(map(str, in_place or workers)) or "none"
+    return f"{'in its place' if in_place else 'in service'}: {named}"
 
 
 def _split_problems(worker: CpGroup, lattice: Lattice) -> Iterator[str]:
