@@ -22,6 +22,7 @@ from vertumnus_console.keymap import keymap_path, read_keymap
 from vertumnus_console.pair import Pair
 from vertumnus_console.pictures import take_pictures
 from vertumnus_console.player import Player
+from vertumnus_console.shelf import Shelf
 from vertumnus_console.shown import Shown
 
 
@@ -107,7 +108,7 @@ def _opened(
     reads_only: bool = True,
 ) -> tuple[Feed, Shown]:
     listing = _newest(runs_dir) if wanted == "latest" else find_run(runs_dir, wanted)
-    player = Player(listing.run, speed)
+    player = Player(listing.run, speed, Shelf(listing.run.log))
     if at_s is not None:
         player.go_to(to_ns(at_s))
     desk = Desk(listing.run.actions, who, reads_only=reads_only)

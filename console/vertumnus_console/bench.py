@@ -2,11 +2,13 @@
 
 A run of 512 workers at 50 requests/s is simulated until its trie has 100,000 nodes; then its last part is
 played at the run's own speed on each screen, without a terminal. Told are new pictures a second, how late the
-screen handles what comes (P50 and P95), what its thread works meanwhile, and the process's CPU time by the
-time watched. Then: what three attached consoles cost the run (`bench_feeds`).
+screen handles what comes, and how late a program that does nothing else is beside it, what the screen's
+thread works meanwhile, and the process's CPU time by the time watched. Then: what three attached consoles
+cost the run (`bench_feeds`).
 """
 
 import asyncio
+import subprocess
 import sys
 import tempfile
 from argparse import ArgumentParser
@@ -27,11 +29,22 @@ WORKERS = 512
 RATE = 50.0
 TICK_S = 0.05
 """Between two looks at how late the screen is [s]."""
+IDLE = f"""
+from sys import argv
+from time import monotonic, sleep
+end, late = monotonic() + float(argv[1]), []
+while monotonic() < end:
+    due = monotonic() + {TICK_S}
+    sleep({TICK_S})
+    late.append(monotonic() - due)
+print(sorted(late)[len(late) * 95 // 100])
+"""
+"""A program that looks as often, and does nothing else."""
 
 
 SCREENS = tuple((key.name, key.keys) for key in of_kind("screen"))
 """Screens that are watched, and their keys."""
-FEED_REQUESTS, FEED_SPEED = 1_000, 20.0
+FEED_REQUESTS, FEED_SPEED = 2_000, 4.0
 """Of the runs with feeds and without."""
 
 
@@ -43,6 +56,8 @@ class Smoothness(NamedTuple):
     late_p50_ms: float
     """How much later than due a look came [ms of wall time]: other programs delay it, too."""
     late_p95_ms: float
+    idle_late_p95_ms: float
+    """The same of a program beside it that only sleeps: what the machine adds."""
     busy_p95_ms: float
     """What the screen's thread worked between two looks [ms of CPU time]."""
     cpu_share: float
@@ -51,7 +66,8 @@ class Smoothness(NamedTuple):
     def __str__(self) -> str:
         return (
             f"{self.screen:<10}{self.pictures_per_s:5.1f} pictures/s   late P50 {self.late_p50_ms:6.1f} ms, "
-            f"P95 {self.late_p95_ms:6.1f} ms   screen busy P95 {self.busy_p95_ms:5.1f} ms   "
+            f"P95 {self.late_p95_ms:6.1f} ms (an idle program {self.idle_late_p95_ms:.1f})   "
+            f"screen busy P95 {self.busy_p95_ms:5.1f} ms   "
             f"CPU {self.cpu_share:.0%} of a core"
         )
 
@@ -91,6 +107,7 @@ async def watch(run: RunDir, seconds: float, screens: Sequence[tuple[str, str]])
 async def _watch(app: ConsoleApp, name: str, key: str, seconds: float) -> Smoothness:
     app.simulate_key(key)
     await asyncio.sleep(1.0)  # the first picture of a screen makes its rows
+    idle = subprocess.Popen([sys.executable, "-ISc", IDLE, str(seconds)], stdout=subprocess.PIPE, text=True)
     pictures, late, busy = set(), [], []
     cpu, begin = process_time(), monotonic()
     while monotonic() < begin + seconds:
@@ -99,14 +116,15 @@ async def _watch(app: ConsoleApp, name: str, key: str, seconds: float) -> Smooth
         late.append(1e3 * (monotonic() - due))
         busy.append(1e3 * (thread_time() - worked))
         pictures.add(id(app.screen.drawn))  # type: ignore[attr-defined]
-    span = monotonic() - begin
+    span, cpu = monotonic() - begin, process_time() - cpu
     return Smoothness(
         name,
         len(pictures) / span,
         _percentile(late, 50),
         _percentile(late, 95),
+        1e3 * float(idle.communicate()[0]),
         _percentile(busy, 95),
-        (process_time() - cpu) / span,
+        cpu / span,
     )
 
 
@@ -120,7 +138,7 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("--requests", type=int, default=8_000, help="requests of the run; default 8000")
     parser.add_argument("--seconds", type=float, default=6.0, help="how long a screen is watched")
     parser.add_argument(
-        "--pairs", type=int, default=5, help="pairs of runs with feeds and without; default 5"
+        "--pairs", type=int, default=7, help="pairs of runs with feeds and without; default 7"
     )
     read = parser.parse_args(list(argv))
     with tempfile.TemporaryDirectory() as scratch:

@@ -74,6 +74,7 @@ class Feed(Thread):
         """Follow the run until `stop`."""
         try:
             self._follow()
+            self._player.shelve()
         except VertumnusError as error:  # whatever is wrong with the log, the screen stays and says so
             self.failure = str(error)
         except Exception as error:

@@ -1,7 +1,7 @@
 """Instants of a replay that can be gone back to without replaying from the start."""
 
 import pickle
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right, insort
 from typing import Any, NamedTuple
 
 from vertumnus.domain.units import Nanoseconds
@@ -18,30 +18,45 @@ class Keyframe(NamedTuple):
 
     at: Nanoseconds
     """Of the last event that it includes."""
+    events: int
+    """Taken so far."""
+    place: int
+    """In the log, of what the state does not have yet."""
     state: bytes
-    """Pickled here and read here, never from a file or a socket."""
+    """Pickled by this code and for it (`shelf`)."""
+
+    def load(self) -> Any:
+        """Return the state, a copy of what was kept."""
+        return pickle.loads(self.state)
+
+
+def keyframe(at: Nanoseconds, events: int, place: int, state: object) -> Keyframe:
+    """Return *state* after *events* events, the last of them at *at*, with the log read up to *place*."""
+    return Keyframe(at, events, place, pickle.dumps(state, pickle.HIGHEST_PROTOCOL))
 
 
 class Keyframes:
-    """Keeps copies of a replay's state as it goes on."""
+    """Copies of a replay's state, kept as it goes on."""
 
     def __init__(self) -> None:
         self._frames: list[Keyframe] = []
-        self._next = FIRST_EVENTS
+        """In the order of their instants."""
 
     def __len__(self) -> int:
         return len(self._frames)
 
     def is_due(self, events: int) -> bool:
         """Return whether a replay that took *events* events should keep its state now."""
-        return events >= self._next
+        if events < FIRST_EVENTS:
+            return False
+        place = bisect_right(self._frames, events, key=lambda frame: frame.events)
+        return place == 0 or events >= GROWTH * self._frames[place - 1].events
 
-    def keep(self, at: Nanoseconds, events: int, state: object) -> None:
-        """Keep *state*, that of a replay after *events* events, the last of them at *at*."""
-        self._frames.append(Keyframe(at, pickle.dumps(state, pickle.HIGHEST_PROTOCOL)))
-        self._next = int(events * GROWTH)
+    def keep(self, frame: Keyframe) -> None:
+        """Keep *frame*."""
+        insort(self._frames, frame, key=lambda each: each.events)
 
     def before(self, at: Nanoseconds) -> Any | None:
         """Return the latest state kept whose last event is before *at*; None when there is none."""
         place = bisect_left(self._frames, at, key=lambda frame: frame.at)
-        return pickle.loads(self._frames[place - 1].state) if place else None
+        return self._frames[place - 1].load() if place else None

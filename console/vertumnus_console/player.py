@@ -7,6 +7,7 @@ from vertumnus.domain.units import SECOND, Nanoseconds
 from vertumnus.records.log import is_locked
 from vertumnus.records.run_dir import RunDir
 from vertumnus_console.replay import Replay
+from vertumnus_console.shelf import Shelf
 from vertumnus_console.view import ClusterView, view_of
 
 EVENTS_A_TURN = 500
@@ -49,8 +50,8 @@ class Snapshot(NamedTuple):
     is_playing: bool
     is_seeking: bool
     """Whether the replay is still on its way to what was asked for."""
-    progress: float | None
-    """Share of the way to an instant that is sought; None when it is the end, which is not known."""
+    progress: float
+    """Share of the way to the instant that is sought, or of the log read on the way to its end."""
     status: str
     """How the run ended: the words of its last file, or "killed" without one; "" while it is live.
 
@@ -68,14 +69,16 @@ class _Playing(NamedTuple):
 class Player:
     """Moves a replay to where the operator wants it; not safe to share between threads."""
 
-    def __init__(self, run: RunDir, speed: float) -> None:
+    def __init__(self, run: RunDir, speed: float, shelf: Shelf | None = None) -> None:
         """Stand at the end of *run*; *speed* is the run's seconds per second of playing.
+
+        What was read of it before is taken from *shelf*.
 
         Raises ConfigError when the run has no log that can be replayed.
         """
         self._run = run
         self._speed = speed
-        self.replay = Replay(run.log)
+        self.replay = Replay(run.log, shelf)
         self.header = self.replay.header
         self._target: Nanoseconds | None = None
         """Show the run just before this; None for its end."""
@@ -192,7 +195,7 @@ class Player:
             follows=self._target is None,
             is_playing=self._playing is not None,
             is_seeking=self._is_seeking,
-            progress=(self.replay.now_ns or 0) / self._target if self._target else None,
+            progress=(self.replay.now_ns or 0) / self._target if self._target else self.replay.read,
             status="" if self._is_live else self._status(),
             looked=self._looked,
         )
@@ -201,6 +204,10 @@ class Player:
         """Have *look* in every snapshot from now on."""
         self._look = look
         self._shown = self._looked = None
+
+    def shelve(self) -> None:
+        """Let the next console of this run begin where this one leaves."""
+        self.replay.shelve()
 
     def close(self) -> None:
         """Close the log."""

@@ -14,11 +14,15 @@ from vertumnus.run.pool import Pool, pool_of
 from vertumnus.serving.loop import Loop
 from vertumnus.serving.replay import redo
 from vertumnus_console.folds import Folds
-from vertumnus_console.keyframes import Keyframes
+from vertumnus_console.keyframes import Keyframe, Keyframes, keyframe
+from vertumnus_console.shelf import Shelf
 
 WATCHED = 64
 """Workers up to which every placement is kept with all its offers, in larger pools every second, third, ...:
 pricing 512 workers takes 8 ms a placement, finding the cheapest of them 1 ms."""
+
+WORTH_KEEPING = 5_000
+"""Events beyond the state on the shelf for which leaving puts a newer one there: half a second of replay."""
 
 Input: TypeAlias = InputFact | AnyOutcome
 
@@ -43,15 +47,20 @@ class Replay:
     stands between events, wherever the part of the log that is there ends.
     """
 
-    def __init__(self, log: Path) -> None:
-        """Stand before the first event of *log*; raises ConfigError when it cannot be replayed."""
+    def __init__(self, log: Path, shelf: Shelf | None = None) -> None:
+        """Stand before the first event of *log*, or at the state that *shelf* has of it.
+
+        Raises ConfigError when the log cannot be replayed.
+        """
         self._log = GrowingLog(log)
         self.header = self._log.header
         self._start = self._log.place
         self._keyframes = Keyframes()
         self.now_ns: Nanoseconds | None = None
         """Instant of the last event taken; None before the first."""
-        self._begin()
+        self._shelf = shelf
+        if not self._resume():
+            self._begin()
 
     def advance(self, until_ns: Nanoseconds | None, events: int) -> bool:
         """Take at most *events* events, of those before *until_ns* if it is given.
@@ -67,7 +76,10 @@ class Replay:
             self._events += 1
             self._loop.take(event)
         if self._keyframes.is_due(self._events):
-            self._keyframes.keep(self.now_ns or 0, self._events, self._state())
+            frame = self._frame()
+            self._keyframes.keep(frame)
+            if self._shelf is not None:
+                self._shelf.put(frame)
         return True
 
     def go_before(self, at: Nanoseconds) -> None:
@@ -88,9 +100,35 @@ class Replay:
         """At the end: whether bytes that are no whole record follow, the last write of a killed run."""
         return self._log.is_torn
 
+    @property
+    def read(self) -> float:
+        """The share of the log that was read, 0..1."""
+        return self._log.place / max(self._log.place, self._log.size)
+
+    def shelve(self) -> None:
+        """Let the next replay of this run begin where this one stands, if that saves it much."""
+        if self._shelf is not None and self._events >= self._shelf.events + WORTH_KEEPING:
+            self._shelf.put(self._frame())
+
     def close(self) -> None:
         """Close the log."""
         self._log.close()
+
+    def _resume(self) -> bool:
+        """Take the state on the shelf; return whether there was one."""
+        frame = None if self._shelf is None else self._shelf.newest()
+        if frame is None:
+            return False
+        try:
+            state = frame.load()
+        except Exception:  # what is wrong with it costs its time, nothing else
+            return False
+        self._restore(state)
+        self._keyframes.keep(frame)
+        return True
+
+    def _frame(self) -> Keyframe:
+        return keyframe(self.now_ns or 0, self._events, self._log.place, self._state())
 
     def _begin(self) -> None:
         pool, folds = pool_of(self.header), Folds(self.header)

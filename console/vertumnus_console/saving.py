@@ -8,6 +8,8 @@ from xml.etree import ElementTree
 
 from textual.app import App
 
+from vertumnus.records.atomic import write_whole
+
 _CELL = 12.2
 """Width of a character in the pictures that Textual makes."""
 _TEXT = "{http://www.w3.org/2000/svg}text"
@@ -38,7 +40,7 @@ def saved(app: "App[None]", run_id: str) -> Saved:
     try:
         svg, text = _save(app, run_id)
     except OSError as error:
-        why = f"cannot write it here: {error.strerror}; start the console in a folder of yours"
+        why = f"cannot write it here: {error.strerror}; start the console in a folder where there is room"
         return Saved(why, False)
     return Saved(f"saved {svg} and {text}", True)
 
@@ -46,8 +48,8 @@ def saved(app: "App[None]", run_id: str) -> Saved:
 def _save(app: "App[None]", run_id: str) -> tuple[str, str]:
     stem = f"console-{run_id[-6:]}-{datetime.now():%H%M%S}"
     svg = picture_of(app, f"vertumnus console {run_id}")
-    Path(f"{stem}.svg").write_text(svg)
-    Path(f"{stem}.txt").write_text(text_of_svg(svg))
+    for ending, content in (("txt", text_of_svg(svg)), ("svg", svg)):
+        write_whole(Path(f"{stem}.{ending}"), lambda file, content=content: file.write(content.encode()))
     return f"{stem}.svg", f"{stem}.txt"
 
 

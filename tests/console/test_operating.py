@@ -1,5 +1,6 @@
 """Operators at their consoles, on a paced run that is held: every action, its refusal, read-only."""
 
+import asyncio
 from pathlib import Path
 from typing import get_args
 
@@ -7,8 +8,9 @@ import pytest
 from textual.pilot import Pilot
 
 from tests.support.consoles import GrowingRun, drive, text_of, until
-from tests.support.operating import acted, attached, point, says, tune
+from tests.support.operating import acted, attached, point, says
 from tests.support.paced_runs import paced_run
+from tests.support.trials import TRIALS, Operator, check_tried, try_all
 from vertumnus.domain.cluster import CpGroup
 from vertumnus.domain.facts import Action
 from vertumnus.domain.orders import CloseTransition
@@ -16,16 +18,42 @@ from vertumnus.records.log import read_log
 from vertumnus.records.run_dir import RunDir
 from vertumnus.run.audit import audit_run
 from vertumnus_console.__main__ import console
+from vertumnus_console.app import ConsoleApp
+from vertumnus_console.desk import Link
 from vertumnus_console.keys import of_kind
 
-THRESHOLDS = ("controller=thresholds",)
-HELD = 1e-6
+
+def test_every_action_has_its_trial() -> None:
+    """An action that is added is tried, and so is a key that acts; the two tests below try all of them."""
+    assert set(TRIALS) == set(get_args(Action))
+    assert {name for trial in TRIALS.values() for name in trial.keys} == {key.name for key in of_kind("act")}
 
 
 def test_every_action_and_its_refusal(tmp_path: Path) -> None:
     """Each key asks, what the run answers is said, and what it did is on the screen and in the log."""
-    with paced_run(tmp_path, *THRESHOLDS) as going:
+    words = ("controller=thresholds", "policy=paper", "cache=off", "workload.requests=600")
+    with paced_run(tmp_path, *words, speed=2.0) as going:
         app = console(tmp_path, "latest", speed=1.0, who="ann")
+        bob = going.client("bob")
+
+        async def script(pilot: "Pilot[None]") -> None:
+            await try_all(Operator(pilot, app, bob, CpGroup(32, 4), is_paced=True))
+
+        drive(app, script)
+        assert going.finish().verdict == "VALID"
+    check_tried(going.run, set(TRIALS))
+    closed = [r.body for r in read_log(going.run.log).records if isinstance(r.body, CloseTransition)]
+    assert [order.outcome for order in closed][:2] == ["committed", "committed"]
+    assert audit_run(going.run).is_clean
+
+
+def test_a_move_is_looked_at_first(tmp_path: Path) -> None:
+    """The preview says why not, and what can be done instead; or what would change, and then asks."""
+    with paced_run(tmp_path, "controller=thresholds") as going:
+        app = console(tmp_path, "latest", speed=1.0, who="ann")
+
+        def preview() -> str:
+            return text_of(app, "#preview")
 
         async def script(pilot: "Pilot[None]") -> None:
             await attached(pilot, app)
@@ -34,89 +62,26 @@ def test_every_action_and_its_refusal(tmp_path: Path) -> None:
             await point(pilot, app, CpGroup(0, 4))
             await pilot.press("d")
             await says(pilot, app, "ann: drain 0x4 accepted")
-            assert "d Reopen" in text_of(app, "#keys")
             await pilot.press("s")
-            await until(pilot, lambda: "is drained; reopen it first" in text_of(app, "#preview"), "why not")
-            await pilot.press("y", "d")
-            await says(pilot, app, "ann: reopen 0x4 accepted")
+            await until(pilot, lambda: "is drained; reopen it first" in preview(), "why not")
+            await pilot.press("y")
             await point(pilot, app, CpGroup(32, 2))
             await pilot.press("s")
-            await until(pilot, lambda: "degree 1 is not supported" in text_of(app, "#preview"), "why not")
-            assert "a split is possible now for 0x4, 4x4" in text_of(app, "#preview")
+            await until(pilot, lambda: "degree 1 is not supported" in preview(), "why not")
+            assert "a split is possible now for 4x4, 8x4" in preview()
             await pilot.press("escape", "m")
-            await until(
-                pilot,
-                lambda: (
-                    "3 x CP2" not in text_of(app, "#preview") and "composition" in text_of(app, "#preview")
-                ),
-                "preview",
-            )
-            assert "4 x CP2 + 8 x CP4  ->  2 x CP2 + 9 x CP4" in text_of(app, "#preview")
+            await until(pilot, lambda: "4 x CP2 + 8 x CP4  ->  2 x CP2 + 9 x CP4" in preview(), "preview")
             await until(pilot, lambda: "stay" in text_of(app, "#forecast"), "the forecast")
             assert "merge" in text_of(app, "#forecast") and "attainment" in text_of(app, "#forecast")
             await pilot.press("n")
-            assert acted(going.run)[-1].action == "reopen"
+            assert [fact.action for fact in acted(going.run)] == ["drain"]
             await pilot.press("m")
             await until(pilot, lambda: "y or enter" in text_of(app, "#choice"), "the question")
             await pilot.press("y")
             await says(pilot, app, "ann: merge 32x2 + 34x2 accepted")
             await until(pilot, lambda: "HOLD" in text_of(app, "#top"), "on hold")
-            await pilot.press("a")
-            await says(pilot, app, "ann: auto accepted")
-            await until(pilot, lambda: "a Manual" in text_of(app, "#keys"), "auto")
-            await pilot.press("a")
-            await says(pilot, app, "ann: manual accepted")
-            await pilot.press("f")
-            await says(pilot, app, "ann: off accepted")
-            await until(pilot, lambda: "OFF" in text_of(app, "#top"), "frozen")
-            await point(pilot, app, CpGroup(36, 2))
-            await pilot.press("m")
-            await until(pilot, lambda: "y or enter" in text_of(app, "#choice"), "the question")
-            await pilot.press("y")
-            await says(pilot, app, "merge 36x2 + 38x2 refused, moves were turned off")
-            assert "f Unfreeze" in text_of(app, "#keys")
-            await pilot.press("f")
-            await says(pilot, app, "ann: manual accepted")
-            await pilot.press("z")
-            await says(pilot, app, "ann: undo refused, undo: no parameter was changed")
-            await tune(pilot, app, "0.5")
-            await says(pilot, app, "refused, tune policy.beta: beta must be at least 1, got 0.5")
-            await tune(pilot, app, "1.5")
-            await says(pilot, app, "policy.beta 1 -> 1.5")
-            await pilot.press("z")
-            await says(pilot, app, "policy.beta 1.5 -> 1")
-            await pilot.press("plus")
-            await says(pilot, app, "ann: speed 2e-06 accepted")
-            await pilot.press("h")
-            await until(pilot, lambda: "HELD" in text_of(app, "#top"), "held")
-            assert "h Go on" in text_of(app, "#keys")
-            await pilot.press("h")
-            await until(pilot, lambda: "LIVE 2e-06x" in text_of(app, "#top"), "going on")
 
         drive(app, script)
-        outcome = going.finish()
-    assert outcome.verdict == "VALID"
-    mine = [fact.action for fact in acted(going.run) if fact.who == "ann"]
-    assert mine == [
-        "drain",
-        "reopen",
-        "merge",
-        "auto",
-        "manual",
-        "off",
-        "merge",
-        "manual",
-        "undo",
-        "tune",
-        "tune",
-        "undo",
-        "speed",
-        "speed",
-        "speed",
-    ]
-    closed = [r.body for r in read_log(going.run.log).records if isinstance(r.body, CloseTransition)]
-    assert [order.outcome for order in closed] == ["committed"]
-    assert audit_run(going.run).is_clean
 
 
 def test_a_controller_that_is_none_cannot_be_turned_on(tmp_path: Path) -> None:
@@ -127,7 +92,7 @@ def test_a_controller_that_is_none_cannot_be_turned_on(tmp_path: Path) -> None:
         async def script(pilot: "Pilot[None]") -> None:
             await attached(pilot, app)
             await pilot.press("a")
-            await says(pilot, app, "ann: auto refused, auto: controller=manual has no controller")
+            await says(pilot, app, "ann: auto refused, controller=manual has no controller")
 
         drive(app, script)
 
@@ -140,12 +105,11 @@ def test_read_only_has_no_action_anywhere(tmp_path: Path) -> None:
         async def script(pilot: "Pilot[None]") -> None:
             await until(pilot, lambda: "READ-ONLY" in text_of(app, "#top"), "read-only")
             await pilot.press("b")
-            await pilot.press("s", "m", "d", "a", "f", "p", "z", "plus", "minus", "h", "t", "y", "x", "o")
-            assert app.screen.query("#overview")  # no dialog came up
-            await pilot.press("m")
-            assert "merge changes the run; this console was started with --read-only" in text_of(
-                app, "#message"
-            )
+            for key in of_kind("act"):
+                await pilot.press("t" if key.name in ("copy", "reclaim") else "o", key.keys)
+                why = f"{key.name} changes the run; this console was started with --read-only"
+                assert why in text_of(app, "#message")
+                assert app.screen.query("#overview")  # no dialog came up
             names = {key.name for key in of_kind("act")}
             offered = {command.title for command in app.get_system_commands(app.screen)}
             assert not names & offered and "workers" in offered
@@ -172,6 +136,62 @@ def test_two_operators_see_each_other(tmp_path: Path) -> None:
             await until(pilot, lambda: "bob: drain 4x4 accepted" in text_of(app, "#events-text"), "the event")
             assert not bob.wait(bob.act("drain", (CpGroup(4, 4),)), 30).accepted
             await says(pilot, app, "bob: drain 4x4 refused, drain 4x4: bob drained it already")
+
+        drive(app, script)
+
+
+def test_two_consoles_split_the_same_worker_at_once(tmp_path: Path) -> None:
+    """Both have looked at the preview and say yes: one is granted, both see whose, and both see the same."""
+    shown = {}
+    with paced_run(tmp_path, speed=1.0) as going:
+        apps = {who: console(tmp_path, "latest", speed=1.0, who=who) for who in ("ann", "bob")}
+        barrier = asyncio.Barrier(2)
+
+        async def at(who: str) -> None:
+            app = apps[who]
+            async with app.run_test(size=(80, 24)) as pilot:
+                await attached(pilot, app)
+                await point(pilot, app, CpGroup(4, 4))
+                await pilot.press("s")
+                await until(pilot, lambda: "y or enter" in text_of(app, "#choice"), "the question")
+                await barrier.wait()
+                await pilot.press("y")
+                await until(pilot, lambda: len(app.screen.drawn.view.acts) == 2, "both wishes")
+                await until(pilot, lambda: CpGroup(6, 2) in _groups(app), "the split")
+                shown[who] = app.screen.drawn.view.acts
+                await barrier.wait()
+
+        async def both() -> None:
+            await asyncio.gather(at("ann"), at("bob"))
+
+        asyncio.run(both())
+        going.finish()
+    assert shown["ann"] == shown["bob"]
+    granted, refused = sorted(shown["ann"], key=lambda act: not act.accepted)
+    assert (granted.accepted, refused.accepted) == (True, False) and granted.who != refused.who
+    assert "4x4" in refused.reason
+    assert audit_run(going.run).is_clean
+
+
+def _groups(app: ConsoleApp) -> set[CpGroup]:
+    return {worker.group for worker in app.screen.drawn.view.workers if worker.state != "forming"}
+
+
+def test_a_run_that_ends_under_a_preview(tmp_path: Path) -> None:
+    """Yes to a move of a run that has ended meanwhile changes nothing, and is told."""
+    with paced_run(tmp_path) as going:
+        app = console(tmp_path, "latest", speed=1.0, who="ann")
+
+        async def script(pilot: "Pilot[None]") -> None:
+            await attached(pilot, app)
+            await point(pilot, app, CpGroup(4, 4))
+            await pilot.press("s")
+            await until(pilot, lambda: "y or enter" in text_of(app, "#choice"), "the question")
+            going.finish()
+            await until(pilot, lambda: app.screen_stack[0].desk.link is Link.NONE, "over")
+            await pilot.press("y")
+            await says(pilot, app, "refused: split: not connected; the run has ended")
+            assert [fact.action for fact in acted(going.run)] == ["speed"]
 
         drive(app, script)
 

@@ -80,12 +80,29 @@ def can_be_reclaimed(player: Player) -> tuple[BlockKey, CpGroup] | None:
 
 async def choose(pilot: "Pilot[None]", app: ConsoleApp, key: str, what: BlockKey, where: CpGroup) -> None:
     """Put the cursor on prefix *what*, press *key*, and choose the line of *where*."""
+    assert await look_for_places(pilot, app, key, what, where)
+    await pick(pilot, app, where)
+
+
+async def look_for_places(
+    pilot: "Pilot[None]", app: ConsoleApp, key: str, what: BlockKey, where: CpGroup
+) -> bool:
+    """Put the cursor on *what* and press *key*; return whether *where* can be picked, else leave it."""
     pane = app.screen.query_one(TriePane)
     await until(pilot, lambda: any(row[0] == str(what) for row in pane.rows), "the prefix")
     pane.move_cursor([row[0] for row in pane.rows].index(str(what)))
     assert pane.pointed == what
     await pilot.press(key)
     await until(pilot, lambda: bool(app.screen.query("#places")), "the workers")
+    options = app.screen.query_one("#places", OptionList)
+    names = [option.id for option in options.options if not option.disabled]
+    if str(where) not in names:
+        await pilot.press("escape")
+    return str(where) in names
+
+
+async def pick(pilot: "Pilot[None]", app: ConsoleApp, where: CpGroup) -> None:
+    """Choose the line of *where* among the workers that are shown."""
     options = app.screen.query_one("#places", OptionList)
     options.highlighted = options.get_option_index(str(where))
     await pilot.press("enter")

@@ -190,6 +190,11 @@ class GrowingLog:
         """Where the next batch begins, for `go_to`."""
         return self._file.tell()
 
+    @property
+    def size(self) -> int:
+        """Bytes written so far."""
+        return os.fstat(self._file.fileno()).st_size
+
     def go_to(self, place: int) -> None:
         """Read on at *place*, one that this log told."""
         self._file.seek(place)

@@ -42,14 +42,14 @@ class TopLine(Static):
 def mode(snapshot: Snapshot) -> str:
     """Return how the run is shown."""
     if snapshot.is_live and snapshot.follows and snapshot.end_ns is None:
-        return "LIVE, reading the log up to now"
+        return f"LIVE, reading the log {snapshot.progress:.0%}"
     if snapshot.is_live and snapshot.follows:
         return "LIVE" + ("" if snapshot.view.speed is None else pace(snapshot.view.speed))
     kind = "live run" if snapshot.is_live else "replay"
     if snapshot.is_playing:
         return f"{kind} at {snapshot.speed:g}x"
     if snapshot.is_seeking:
-        return f"{kind}, reading" if snapshot.progress is None else f"{kind}, seeking {snapshot.progress:.0%}"
+        return f"{kind}, {'reading' if snapshot.follows else 'seeking'} {snapshot.progress:.0%}"
     return f"{kind}, end" if snapshot.follows else f"{kind}, PAUSED"
 
 
