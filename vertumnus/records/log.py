@@ -214,7 +214,7 @@ class GrowingLog:
     @property
     def is_torn(self) -> bool:
         """Whether there is something after the last batch read; after the last whole one, its end is torn."""
-        return os.fstat(self._file.fileno()).st_size > self._file.tell()
+        return self.size > self.place
 
     def close(self) -> None:
         """Close the file; safe to call twice."""
