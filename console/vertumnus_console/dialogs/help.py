@@ -11,9 +11,11 @@ WORDS = {
     "overview": """\
 A line is a node, a box a worker, as wide as its degree. "3q 1.2 s": 3 queued;
 predicted work left there, the rest of the running step included. Up and down
-select a worker; s, m and d act on it. Attainment weighs requests by input
-tokens. All requests count here; the report leaves the warm-up out.""",
+select a worker; s, m and d act on it. busy: of the last minute, spent in steps.
+Attainment weighs requests by input tokens. All requests count here; the report
+leaves the warm-up out.""",
     "workers": """\
+busy: share of the last minute spent in steps. work: predicted, still to do.
 running: a request, its tokens to compute (R) and cached (P); +2: two more in
 that step. blocks: in use / all. hits: share of input tokens found cached, of
 the requests that have ended. s, m and d act on the row under the cursor.""",
@@ -34,7 +36,9 @@ every candidate, its pending and pulled blocks, who was left out, what came. Of 
 pool of more than 64 workers every second, third, ... placement is here.""",
     "events": """\
 Moves under way with their bars: half for the drain, half for the switch. Below:
-what operators did, moves, copies with bytes and speed, faults; newest first.""",
+what operators did, moves, copies with bytes and speed, faults; newest first.
+after: TTFT P90 and attainment of the minute before a move and of that since;
+demand may have changed as well.""",
     "model": """\
 Measured over predicted step times by degree: bias of the last 200 steps (above
 0: steps take longer), their P90, the mean over the run. DRIFT: the bias is more
