@@ -1,7 +1,9 @@
 """The operator's side of a live run: connects to its action socket, again when it is lost, and acts."""
 
+from concurrent.futures import Future, wait
 from enum import StrEnum
 from pathlib import Path
+from threading import Thread
 from typing import NamedTuple
 
 from vertumnus.actions.client import ActionClient, NotConnected
@@ -10,6 +12,8 @@ from vertumnus.domain.facts import Action
 
 RETRY_S = 1.0
 """Between two tries to connect [s]."""
+PATIENCE_S = 0.2
+"""How long a try is waited for; one that takes longer, as at a run that is stopped, goes on by itself [s]."""
 
 
 class Link(StrEnum):
@@ -50,6 +54,7 @@ class Desk:
         self._who = who
         self._reads_only = reads_only
         self._client: ActionClient | None = None
+        self._connecting: Future[ActionClient] | None = None
         self._next_try = 0.0
         self._problem = ""
         self._is_live = False
@@ -64,7 +69,7 @@ class Desk:
         if not self._is_live:
             return DeskState(Link.NONE, "", frozenset())
         if self._client is None:
-            return DeskState(Link.LOST, self._problem, frozenset())
+            return DeskState(Link.LOST, self._problem or "no answer", frozenset())
         return DeskState(Link.CONNECTED, "", frozenset(self._client.welcome.actions))
 
     def turn(self, is_live: bool, wall_s: float) -> None:
@@ -74,6 +79,8 @@ class Desk:
             self.close()
         elif self._client is not None:
             self._read()
+        elif self._connecting is not None:
+            self._look_at_try()
         elif not self._reads_only and wall_s >= self._next_try:
             self._next_try = wall_s + RETRY_S
             self._connect()
@@ -95,12 +102,32 @@ class Desk:
         if self._client is not None:
             self._client.close()
             self._client = None
+        if self._connecting is not None:
+            self._connecting.add_done_callback(_hang_up)
+            self._connecting = None
 
     def _connect(self) -> None:
-        try:
-            self._client = ActionClient(self._socket, self._who)
-            self._problem = ""
-        except NotConnected as error:
+        connecting: Future[ActionClient] = Future()
+        self._connecting = connecting
+
+        def work() -> None:
+            try:
+                connecting.set_result(ActionClient(self._socket, self._who))
+            except Exception as error:  # the desk tells it
+                connecting.set_exception(error)
+
+        Thread(target=work, name="connect", daemon=True).start()
+        wait([connecting], PATIENCE_S)
+        self._look_at_try()
+
+    def _look_at_try(self) -> None:
+        if self._connecting is None or not self._connecting.done():
+            return
+        tried, self._connecting = self._connecting, None
+        error = tried.exception()
+        if error is None:
+            self._client, self._problem = tried.result(), ""
+        else:
             self._problem = str(error)
 
     def _read(self) -> None:
@@ -119,4 +146,9 @@ class Desk:
     def _advice(self) -> str:
         if self._reads_only:
             return "this console was started with --read-only"
-        return "the run has ended" if not self._is_live else f"trying again ({self._problem})"
+        return f"trying again ({self._problem or 'no answer'})" if self._is_live else "the run has ended"
+
+
+def _hang_up(tried: "Future[ActionClient]") -> None:
+    if tried.exception() is None:
+        tried.result().close()

@@ -111,7 +111,10 @@ class ActionClient:
         try:
             content = self._socket.recv(65_536)
             messages = [from_run(line) for line in self._lines.feed(content)]
-        except (OSError, ValueError, msgspec.MsgspecError) as error:
+        except OSError:
+            self._end = HUNG_UP
+            return
+        except (ValueError, msgspec.MsgspecError) as error:
             self._end = f"the run cannot be understood: {error}"
             return
         self._inbox += messages

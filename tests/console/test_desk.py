@@ -1,0 +1,54 @@
+"""The operator's desk: it connects when it can, and never waits for a run that does not answer."""
+
+import socket
+from pathlib import Path
+
+import pytest
+
+from vertumnus.actions import client
+from vertumnus_console.desk import Desk, Link, Wish
+
+
+@pytest.fixture
+def mute(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> socket.socket:
+    """A socket that takes connections and never says a word, as that of a run that is stopped."""
+    monkeypatch.setattr(client, "CONNECT_S", 3_600.0)
+    monkeypatch.chdir(tmp_path)
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    listener.bind("actions.sock")
+    listener.listen()
+    return listener
+
+
+def test_a_run_that_does_not_answer_holds_nothing_up(mute: socket.socket) -> None:
+    """The desk says so and goes on; when the run hangs up it tells that, and tries again."""
+    desk = Desk(Path("actions.sock"), "ann", reads_only=False)
+    for now in (0.0, 1.5, 3.0):
+        desk.turn(True, now)
+    assert desk.state == (Link.LOST, "no answer", frozenset())
+    desk.act(Wish("auto"))
+    assert desk.refusals == ["auto: not connected; trying again (no answer)"]
+    accepted, _ = mute.accept()
+    trying = desk._connecting
+    accepted.close()
+    mute.close()
+    with pytest.raises(client.NotConnected):
+        trying.result(30)
+    desk.turn(True, 4.0)
+    assert desk.state.problem == client.HUNG_UP
+    desk.turn(True, 4.5)
+    assert desk.state.problem.startswith("actions.sock: ")
+    desk.close()
+
+
+def test_a_desk_that_closes_leaves_no_connection(mute: socket.socket) -> None:
+    """One that is answered only after the console has gone hangs up."""
+    desk = Desk(Path("actions.sock"), "ann", reads_only=False)
+    desk.turn(True, 0.0)
+    desk.close()
+    accepted, _ = mute.accept()
+    accepted.recv(4_096)
+    accepted.sendall(b'{"type":"welcome","version":1,"run_id":"x","actions":[],"speed":null}\n')
+    assert accepted.recv(4_096) == b""
+    accepted.close()
+    mute.close()
