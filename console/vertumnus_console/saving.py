@@ -48,7 +48,7 @@ def saved(app: "App[None]", run_id: str) -> Saved:
 def _save(app: "App[None]", run_id: str) -> tuple[str, str]:
     stem = f"console-{run_id[-6:]}-{datetime.now():%H%M%S}"
     svg = picture_of(app, f"vertumnus console {run_id}")
-    for ending, content in (("txt", text_of_svg(svg)), ("svg", svg)):
+    for ending, content in (("svg", svg), ("txt", text_of_svg(svg))):
         write_whole(Path(f"{stem}.{ending}"), lambda file, content=content: file.write(content.encode()))
     return f"{stem}.svg", f"{stem}.txt"
 
