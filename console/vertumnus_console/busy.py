@@ -1,10 +1,10 @@
-"""How busy workers were: the share of the last minute that each spent in steps."""
+"""How busy workers were: the share of the last minute, or of its life, that each spent in steps."""
 
 from collections import deque
 from typing import NamedTuple
 
 from vertumnus.domain.cluster import CpGroup
-from vertumnus.domain.facts import RankLost, StepFailed, StepFinished, StepStarted
+from vertumnus.domain.facts import RankLost, StepFailed, StepFinished, StepStarted, WorkerFormed
 from vertumnus.domain.units import SECOND, JobId, Nanoseconds
 from vertumnus.records.timeline import Handlers
 
@@ -25,7 +25,7 @@ class Load(NamedTuple):
     steps: int
     """Ended in it, or still going."""
     share: float
-    """Of the time, 0..1."""
+    """Of the time, 0..1; of its life where it was formed since."""
 
 
 class Busy:
@@ -37,14 +37,17 @@ class Busy:
             StepFinished: self._ended,
             StepFailed: self._ended,
             RankLost: self._lost,
+            WorkerFormed: self._formed,
         }
         self._going: dict[CpGroup, dict[JobId, Nanoseconds]] = {}
         """Starts of the steps that are under way."""
         self._ended_steps: dict[CpGroup, deque[Step]] = {}
+        self._born: dict[CpGroup, Nanoseconds] = {}
+        """When workers were formed that were not there from the start."""
 
     def load(self, worker: CpGroup, now: Nanoseconds) -> Load:
-        """Return what *worker* did in the minute before *now*, or since the run began."""
-        begin = max(0, now - SPAN_NS)
+        """Return what *worker* did in the minute before *now*, or since it was formed."""
+        begin = max(self._born.get(worker, 0), now - SPAN_NS)
         ended = [step for step in self._ended_steps.get(worker, ()) if step.until > begin]
         going = self._going.get(worker, {}).values()
         spent = sum(step.until - max(step.since, begin) for step in ended)
@@ -58,6 +61,9 @@ class Busy:
         since = self._going.get(fact.worker, {}).pop(fact.step_id, None)
         if since is not None:
             self._keep(fact.worker, Step(since, fact.at))
+
+    def _formed(self, fact: WorkerFormed) -> None:
+        self._born[fact.worker] = fact.at
 
     def _lost(self, fact: RankLost) -> None:
         """End what a lost worker was at: nothing else may tell."""

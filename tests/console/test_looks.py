@@ -16,6 +16,7 @@ from vertumnus.domain.facts import (
     StepFinished,
     StepItem,
     StepStarted,
+    WorkerFormed,
 )
 from vertumnus.domain.orders import Answer, Prefill
 from vertumnus.domain.units import SECOND
@@ -222,6 +223,8 @@ def test_how_busy_a_worker_was() -> None:
     assert busy.load(LEFT, 70 * SECOND) == Load(0, 0.0) and busy.load(PAIR, 0).share == 0.0
     busy.handlers[RankLost](RankLost(75 * SECOND, 1, 0, "gone"))
     assert busy.load(PAIR, 100 * SECOND) == Load(2, pytest.approx((20 + 15) / 60))
+    busy.handlers[WorkerFormed](WorkerFormed(65 * SECOND, PAIR, 1, ()))
+    assert busy.load(PAIR, 100 * SECOND) == Load(1, pytest.approx(10 / 35))  # of its life, what lies in it
 
 
 def test_the_tape_keeps_the_newest_records() -> None:
