@@ -238,10 +238,10 @@ async def _speed(ann: Operator) -> None:
     if not ann.is_paced:
         return
     await ann.press("plus")
-    await ann.says("ann: speed 4 accepted")
+    await ann.says("ann: speed 4.0 accepted, 4x")
     await ann.shows(lambda: "LIVE 4x" in text_of(ann.app, "#top"), "faster")
     await ann.press("minus")
-    await ann.says("ann: speed 2 accepted")
+    await ann.says("ann: speed 2.0 accepted, 2x")
     await ann.shows(lambda: "LIVE 2x" in text_of(ann.app, "#top"), "slower")
     await ann.press("h")
     await ann.shows(lambda: "HELD" in text_of(ann.app, "#top"), "held")
