@@ -31,8 +31,8 @@ def test_every_action_has_its_trial() -> None:
 
 def test_every_action_and_its_refusal(tmp_path: Path) -> None:
     """Each key asks, what the run answers is said, and what it did is on the screen and in the log."""
-    words = ("controller=thresholds", "policy=paper", "cache=off", "workload.requests=600")
-    with paced_run(tmp_path, *words, speed=2.0) as going:
+    words = ("controller=thresholds", "policy=paper", "cache=off", "workload.requests=1500")
+    with paced_run(tmp_path, *words, speed=0.5) as going:
         app = console(tmp_path, "latest", speed=1.0, who="ann")
         bob = going.client("bob")
 

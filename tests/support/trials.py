@@ -238,15 +238,15 @@ async def _speed(ann: Operator) -> None:
     if not ann.is_paced:
         return
     await ann.press("plus")
-    await ann.says("ann: speed 4.0 accepted, 4x")
-    await ann.shows(lambda: "LIVE 4x" in text_of(ann.app, "#top"), "faster")
+    await ann.says("ann: speed 1.0 accepted, 1x")
+    await ann.shows(lambda: "LIVE 1x" in text_of(ann.app, "#top"), "faster")
     await ann.press("minus")
-    await ann.says("ann: speed 2.0 accepted, 2x")
-    await ann.shows(lambda: "LIVE 2x" in text_of(ann.app, "#top"), "slower")
+    await ann.says("ann: speed 0.5 accepted, 0.5x")
+    await ann.shows(lambda: "LIVE 0.5x" in text_of(ann.app, "#top"), "slower")
     await ann.press("h")
     await ann.shows(lambda: "HELD" in text_of(ann.app, "#top"), "held")
     await ann.press("h")
-    await ann.shows(lambda: "LIVE 2x" in text_of(ann.app, "#top"), "going on")
+    await ann.shows(lambda: "LIVE 0.5x" in text_of(ann.app, "#top"), "going on")
 
 
 async def _speed_too_high(ann: Operator) -> None:
