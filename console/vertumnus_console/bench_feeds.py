@@ -81,7 +81,9 @@ def interval(values: Sequence[float]) -> Interval:
 
 def cost(scratch: Path, words: Sequence[str], *, feeds: int, requests: int, speed: float, pairs: int) -> Cost:
     """Measure *pairs* pairs of runs of *words* at *speed*, one with *feeds* consoles, and as many without."""
-    alone, ratios, alike = [], [], []
+    alone: list[float] = []
+    ratios: list[float] = []
+    alike: list[float] = []
     for number in range(pairs):
         for count, told in ((feeds, ratios), (0, alike)):
             folder = scratch / f"{number}-{count}"

@@ -2,8 +2,9 @@
 
 import re
 from datetime import datetime
+from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import BinaryIO, NamedTuple
 from xml.etree import ElementTree
 
 from textual.app import App
@@ -49,8 +50,12 @@ def _save(app: "App[None]", run_id: str) -> tuple[str, str]:
     stem = f"console-{run_id[-6:]}-{datetime.now():%H%M%S}"
     svg = picture_of(app, f"vertumnus console {run_id}")
     for ending, content in (("svg", svg), ("txt", text_of_svg(svg))):
-        write_whole(Path(f"{stem}.{ending}"), lambda file, content=content: file.write(content.encode()))
+        write_whole(Path(f"{stem}.{ending}"), partial(_write, content))
     return f"{stem}.svg", f"{stem}.txt"
+
+
+def _write(content: str, file: BinaryIO) -> None:
+    file.write(content.encode())
 
 
 def text_of_svg(svg: str) -> str:
