@@ -135,7 +135,7 @@ def test_two_operators_see_each_other(tmp_path: Path) -> None:
             await pilot.press("e")
             await until(pilot, lambda: "bob: drain 4x4 accepted" in text_of(app, "#events-text"), "the event")
             assert not bob.wait(bob.act("drain", (CpGroup(4, 4),)), 30).accepted
-            await says(pilot, app, "bob: drain 4x4 refused, drain 4x4: bob drained it already")
+            await says(pilot, app, "bob: drain 4x4 refused, bob drained it already")
 
         drive(app, script)
 
