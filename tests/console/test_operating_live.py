@@ -25,6 +25,7 @@ WORDS = ("+experiment=reconfigure_live", "arrival.rate=null", "cache=off")
 LEFT, RIGHT, WHOLE = CpGroup(0, 1), CpGroup(1, 1), CpGroup(0, 2)
 
 
+@pytest.mark.timeout(300)
 def test_every_action_on_ranks(tmp_path: Path) -> None:
     """Each is refused, and then done, as the run answered it; the moves are executed, and its log replays."""
     with attachable(tmp_path, *WORDS) as going:
