@@ -42,10 +42,7 @@ def test_every_action_on_ranks(tmp_path: Path) -> None:
         assert going.interrupt() == 130
     check_tried(going.run, set(TRIALS) - {"speed"})
     closed = [r.body for r in read_log(going.run.log).records if isinstance(r.body, CloseTransition)]
-    assert [(order.kind, order.outcome) for order in closed][:2] == [
-        ("merge", "committed"),
-        ("split", "committed"),
-    ]
+    assert {"merge", "split"} <= {order.kind for order in closed if order.outcome == "committed"}
     assert audit_run(going.run).is_clean
 
 
