@@ -19,6 +19,7 @@ from vertumnus.live.config import LiveConfig
 from vertumnus.live.engine import LiveEngine
 from vertumnus.live.plan import make_plan
 from vertumnus.records.log import LogWriter, read_log
+from vertumnus.run.memory_check import MemoryCheck
 from vertumnus.run.pool import Pool, build_pool
 from vertumnus.run.session import schedule_script
 from vertumnus.run.stream import load_stream
@@ -41,6 +42,9 @@ class Served(NamedTuple):
     log: Path
     witness: SlotWitness
     block_tokens: int
+    checks: int
+    """Times that the ranks' memory was compared with the books: after each operation, and at the end."""
+    checked_blocks: int
 
     def bodies(self, *kinds: type) -> list[Body]:
         """Return what the log says of some kinds, in order."""
@@ -80,20 +84,31 @@ class LiveStack:
         pool = self._pool()
         witness = SlotWitness(self.engine, {p.request.request_id: p.request for p in self.prompts})
         log = LogWriter(self._folder / f"{name}.log", a_header("live"))
-        loop = Loop(witness, pool.fleet, pool.control, log.append)
+        cluster = self._config.cluster
+        check = MemoryCheck(witness, self.engine.digests, pool, self._block_tokens, cluster.blocks_per_rank)
+        loop = Loop(check, pool.fleet, pool.control, check.noting(log.append))
         requests = [replace(p.request, block_keys=None) if uncached else p.request for p in self.prompts]
         feed = _Feed(self.engine, loop, requests, lead_ns)
         schedule_script(self._config.controller, self.engine)
 
         def look() -> None:
+            check.after_event()
             feed.is_open = after_event is None or (feed.is_open and after_event(self.engine, pool, loop))
 
         loop.serve(iter(feed), look)
+        check.compare()
         log.close()
         books = pool.books()
         assert (books.problems, books.ledger_ns, books.pinned_blocks) == ((), 0, 0)
         assert books.blocks_in_use == books.blocks_held
-        served = Served(self._outputs, self._folder / f"{name}.log", witness, self._block_tokens)
+        served = Served(
+            self._outputs,
+            self._folder / f"{name}.log",
+            witness,
+            self._block_tokens,
+            check.checks,
+            check.blocks,
+        )
         self._check_replay(served)
         return served
 

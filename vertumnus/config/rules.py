@@ -14,7 +14,7 @@ from vertumnus.config.run_config import BackendConfig, RunConfig
 from vertumnus.domain.errors import ConfigError
 from vertumnus.domain.profile import ModelProfile
 from vertumnus.live.config import LiveConfig, ModelConfig
-from vertumnus.policy.config import HomoPolicy, PolicyConfig, StaticPolicy
+from vertumnus.policy.config import CacheConfig, HomoPolicy, PolicyConfig, StaticPolicy
 from vertumnus.policy.reconfig.config import (
     AdviseController,
     ControllerConfig,
@@ -102,6 +102,14 @@ def _backend_parts(
                     f"profile: found {profile.model}, but backend.calibration.enabled=true would measure "
                     "over it; use profile=none, or leave backend.calibration.enabled null"
                 )
+
+
+def _memory_at_once(backend: BackendConfig, cache: CacheConfig) -> Iterator[str]:
+    if isinstance(backend, LiveConfig) and backend.check_memory and cache.report_delay_s > 0:
+        yield (
+            f"cache.report_delay_s: found {cache.report_delay_s:g}, must be 0 with "
+            "backend.check_memory=true: an index that is late does not agree with the ranks' memory"
+        )
 
 
 def _profile_of_this_kind(
@@ -225,6 +233,7 @@ RULES: tuple[Rule, ...] = (
     _seed,
     _composition,
     _backend_parts,
+    _memory_at_once,
     _profile_of_this_kind,
     _profiled_degrees,
     _degrees_for_policy,

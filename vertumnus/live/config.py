@@ -159,6 +159,9 @@ class LiveConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, 
     """Directory of safetensors files with the names of HF's Qwen3; null draws seeded random weights."""
     shared_dir: str | None = None
     """Directory of the shared KV maps; null takes /dev/shm when it has room, else the temporary directory."""
+    check_memory: bool = False
+    """Whether ranks read back what they hold after every copy, deletion, split and merge, and the run fails
+    where that and the prefix index disagree; it stands still meanwhile, so its times are no measurement."""
     calibration: CalibrationConfig = CalibrationConfig()
     """Measuring prefill times at start."""
 

@@ -33,6 +33,7 @@ from vertumnus.live.control import Received
 from vertumnus.live.copies import CopyBook, CopyResult
 from vertumnus.live.geometry import Geometry
 from vertumnus.live.handoffs import HandoffBook
+from vertumnus.live.inspection import Inspection
 from vertumnus.live.messages import (
     Adopted,
     Copied,
@@ -40,6 +41,7 @@ from vertumnus.live.messages import (
     Ended,
     HandoffDone,
     HandoffFailed,
+    Inspected,
     Peer,
     Step,
     StepDone,
@@ -92,6 +94,7 @@ class LiveEngine:
         by_transfer = plan.transport == "pairwise"
         self._handoffs = HandoffBook(plan.blocks_per_rank, by_transfer=by_transfer)
         self._copies = CopyBook(plan.lattice.gpus, plan.blocks_per_rank, by_transfer=by_transfer)
+        self._inspection = Inspection((), plan.blocks_per_rank)
         # by the slot of the prompt's last block: bounded by the slots, whatever becomes of requests
         self._final_hidden: dict[SlotId, tuple[RequestId, bytes]] = {}
         self._ready: deque[InputFact | AnyOutcome] = deque()
@@ -110,6 +113,7 @@ class LiveEngine:
             TransferFailed: self._on_transfer_failed,
             Adopted: self._on_adopted,
             Copied: self._on_copied,
+            Inspected: self._on_inspected,
             HandoffDone: self._on_handoff_done,
             HandoffFailed: self._on_handoff_failed,
             Decoded: self._on_decoded,
@@ -170,6 +174,25 @@ class LiveEngine:
             self._pool.wait(self._agenda.wait_ns(self.now(), _LONGEST_WAIT_NS) / SECOND)
             for event in self._pool.events():
                 self._take(event)
+
+    # ---- for those who check memory -------------------------------------------------------------
+
+    def digests(self, slots: Iterable[SlotId]) -> dict[SlotId, bytes]:
+        """Return what the ranks find in *slots* now, without those of ranks that are gone.
+
+        Waits for the ranks, not for their steps; what they tell meanwhile comes from `next` as ever.
+        """
+        inspection = self._inspection = Inspection(slots, self.plan.blocks_per_rank)
+        for posting in list(inspection.postings()):
+            if self._pool.is_up(posting.peer.process):
+                self._pool.send(posting.peer, posting.body)
+            else:
+                inspection.lose(posting.peer.rank)
+        while inspection:
+            self._pool.wait(_LONGEST_WAIT_NS / SECOND)
+            for event in self._pool.events():
+                self._take(event)
+        return inspection.found
 
     def close(self) -> None:
         """Stop every rank and free what they held; safe to call twice."""
@@ -275,6 +298,9 @@ class LiveEngine:
     def _on_copied(self, peer: Peer, copied: Copied) -> None:
         self._tell_copy(self._copies.copied(copied.job_id, peer.rank, copied.wire_ns))
 
+    def _on_inspected(self, peer: Peer, told: Inspected) -> None:
+        self._inspection.answered(peer.rank, told)
+
     def _on_transfer_failed(self, peer: Peer, failed: TransferFailed) -> None:
         self._fail_handoff(failed.job_id, f"{peer}: {failed.reason}")
         if peer.pool == "prefill":
@@ -326,6 +352,7 @@ class LiveEngine:
             self._fail_handoff(job_id, f"{peer} lost: {reason}")
 
     def _lose_prefill_work(self, rank: Rank, reason: str) -> None:
+        self._inspection.lose(rank)
         for result in self._steps.lose(rank, reason):
             self._tell_step(result)
         for copy in self._copies.lose(rank, reason):

@@ -18,7 +18,7 @@ from vertumnus.live.plan import LivePlan
 
 Pool: TypeAlias = Literal["prefill", "decode"]
 
-PROTOCOL_VERSION = 2
+PROTOCOL_VERSION = 3
 """Goes up when a message changes; a rank that speaks another version is refused."""
 
 
@@ -126,6 +126,12 @@ class Copy(Message, frozen=True, array_like=True, tag=True):
     """Each rank at the other end of a move, ascending, and its pair's generation; none when shared."""
 
 
+class Inspect(Message, frozen=True, array_like=True, tag=True):
+    """To a prefill rank's transfer thread: tell what lies in these own slots. Answered by Inspected."""
+
+    slots: tuple[SlotId, ...]
+
+
 class Ping(Message, frozen=True, array_like=True, tag=True):
     """Are you there? Answered by Pong."""
 
@@ -190,6 +196,12 @@ class Copied(Message, frozen=True, array_like=True, tag=True):
     """From the first block asked for to the last one there, on this rank."""
 
 
+class Inspected(Message, frozen=True, array_like=True, tag=True):
+    """The digest of each slot of an Inspect, in its order."""
+
+    digests: tuple[bytes, ...]
+
+
 class HandoffDone(Message, frozen=True, array_like=True, tag=True):
     """The decode rank has its own copy of the prompt's KV."""
 
@@ -221,7 +233,7 @@ class Pong(Message, frozen=True, array_like=True, tag=True):
     """I am here, between two pieces of work."""
 
 
-ToRank: TypeAlias = Welcome | Step | Adopt | Admit | Stop | Send | Receive | Copy | Ping | Shutdown
+ToRank: TypeAlias = Welcome | Step | Adopt | Admit | Stop | Send | Receive | Copy | Inspect | Ping | Shutdown
 FromRank: TypeAlias = (
     Register
     | Ready
@@ -231,6 +243,7 @@ FromRank: TypeAlias = (
     | TransferDone
     | TransferFailed
     | Copied
+    | Inspected
     | HandoffDone
     | HandoffFailed
     | Decoded

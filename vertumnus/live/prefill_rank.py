@@ -16,11 +16,13 @@ from vertumnus.domain.errors import ProtocolError
 from vertumnus.domain.units import Rank
 from vertumnus.live.control import ControlLink
 from vertumnus.live.groups import CpGroups, brief, join_store
+from vertumnus.live.inspection import Inspector
 from vertumnus.live.kv_store import KvLayout, KvStore, allocate
 from vertumnus.live.messages import (
     Adopt,
     Adopted,
     Copy,
+    Inspect,
     Peer,
     Ping,
     Pong,
@@ -60,7 +62,8 @@ class PrefillRank:
         self._executor = PrefillExecutor(model, store, rank, plan.blocks_per_rank)
         if maps:
             copies = SharedCopies(store, SharedBlocks(maps, plan.blocks_per_rank), plan.blocks_per_rank)
-            TransferThread(context, {Copy: copies.copy}).start()
+            inspector = Inspector(store, plan.blocks_per_rank)
+            TransferThread(context, {Copy: copies.copy, Inspect: inspector.inspect}).start()
         else:
             _start_messages(context, welcome, store, device)
 
@@ -143,5 +146,6 @@ def _start_messages(context: RankContext, welcome: Welcome, store: KvStore, devi
     copies = PairwiseCopies(rank, store, plan.blocks_per_rank, pairs)
     prefill_ranks = [Peer("prefill", other) for other in range(plan.lattice.gpus) if other != rank]
     decode_ranks = [Peer("decode", other) for other in range(plan.decode_ranks)]
-    ends: Ends = {Send: sender.send, Copy: copies.copy}
+    inspector = Inspector(store, plan.blocks_per_rank)
+    ends: Ends = {Send: sender.send, Copy: copies.copy, Inspect: inspector.inspect}
     TransferThread(context, ends, partial(pairs.connect, prefill_ranks + decode_ranks)).start()

@@ -22,6 +22,7 @@ from vertumnus.live.messages import (
     PROTOCOL_VERSION,
     Copy,
     FromRank,
+    Inspect,
     Peer,
     Receive,
     Register,
@@ -33,10 +34,10 @@ from vertumnus.live.messages import (
 from vertumnus.live.pairs import PairGroups, wait_all
 from vertumnus.live.rank_context import IDLE_MS, RankContext
 
-TransferOrder: TypeAlias = Send | Receive | Copy
+TransferOrder: TypeAlias = Send | Receive | Copy | Inspect
 
 Ends: TypeAlias = Mapping[type[TransferOrder], Callable[[Any], FromRank | None]]
-"""What carries out each kind of order; it raises RuntimeError when the transfer breaks."""
+"""What carries out each kind of order; it raises RuntimeError when a transfer breaks."""
 
 
 class BlockSource(Protocol):
@@ -170,6 +171,8 @@ class TransferThread(threading.Thread):
         try:
             answer = self._ends[type(order)](order)
         except RuntimeError as error:  # a group that did not come together is one, too
+            if isinstance(order, Inspect):
+                raise  # nobody else has a part in it: this rank cannot read its own memory
             link.send(TransferFailed(order.job_id, brief(error)))
         else:
             if answer is not None:

@@ -66,7 +66,8 @@ def run_live(config: RunConfig, backend: LiveConfig, asked: Asked, console: Cons
         prompts = _prompts(config, model, stream, rows)
         engine.prompts = {prompt.request.request_id: prompt.tokens for prompt in prompts}.__getitem__
         requests = [prompt.request for prompt in prompts]
-        session = Session(config, asked, measured.profile, stream, requests)
+        read_slots = engine.digests if backend.check_memory else None
+        session = Session(config, asked, measured.profile, stream, requests, read_slots)
         watch = CpuWatch()
 
         def start_clock() -> None:

@@ -36,6 +36,7 @@ from vertumnus.run.candidates import candidate_rows
 from vertumnus.run.feed import feed_of
 from vertumnus.run.forecasting import assumptions, forecasts
 from vertumnus.run.interrupts import interrupts_held
+from vertumnus.run.memory_check import MemoryCheck, ReadSlots
 from vertumnus.run.narration import Narration
 from vertumnus.run.pool import Pool, build_pool
 from vertumnus.run.progress import Progress
@@ -55,6 +56,8 @@ class Session(NamedTuple):
     profile: ModelProfile
     stream: Stream
     requests: Sequence[Request]
+    read_slots: ReadSlots | None = None
+    """Reads the ranks' memory; None where it is not to be checked."""
 
 
 class Recorded(NamedTuple):
@@ -137,6 +140,7 @@ def _serve(session: Session, engine: Engine, opened: _Opened, console: Console) 
     schedule_script(config.controller, engine)
     first_id = len(script_of(config.controller))
     feed = feed_of(config, session.stream, session.requests)
+    check = _memory_check(session, engine, pool)
 
     def assume() -> Assumptions:
         return assumptions(config, session.profile, session.stream.block_tokens, recorder.reconfigs)
@@ -147,14 +151,26 @@ def _serve(session: Session, engine: Engine, opened: _Opened, console: Console) 
         attended(opened.run, recorder, engine, first_id, console) as is_awaited,
         forecasts(config, pool, engine, assume) as forecast,
     ):
-        loop = Loop(engine, pool.fleet, pool.control, recorder.record, forecast, feed.follow_ups)
+        record = recorder.record if check is None else check.noting(recorder.record)
+        loop = Loop(check or engine, pool.fleet, pool.control, record, forecast, feed.follow_ups)
         narration = Narration(loop, recorder, progress, is_awaited, partial(_say, console))
         if isinstance(engine, WaitingEngine):
             engine.before_wait = narration.flush_when_due
-        loop.serve(iter(feed.arrivals), narration.after_event)
+        between = [narration.after_event] if check is None else [check.after_event, narration.after_event]
+        loop.serve(iter(feed.arrivals), lambda: [act() for act in between])
         narration.end()
+    if check is not None:
+        check.compare()
+        _say(console, check.summary())
     for line in not_reached(config.controller, engine.now()):
         _say(console, line)
+
+
+def _memory_check(session: Session, engine: Engine, pool: Pool) -> MemoryCheck | None:
+    if session.read_slots is None:
+        return None
+    cluster, block_tokens = session.config.cluster, session.stream.block_tokens
+    return MemoryCheck(engine, session.read_slots, pool, block_tokens, cluster.blocks_per_rank)
 
 
 def _say(console: Console, line: str) -> None:

@@ -97,6 +97,10 @@ class BlockCache:
         resident = self._resident
         return [resident[key].slot for key in keys]
 
+    def resident_slots(self) -> Iterator[tuple[BlockKey, SlotId]]:
+        """Yield every resident block and where it lies."""
+        return ((key, block.slot) for key, block in self._resident.items())
+
     def resident_ranks(self) -> Iterator[Rank]:
         """Yield the rank of every resident block."""
         return (block.slot // self.blocks_per_rank for block in self._resident.values())
