@@ -1,22 +1,37 @@
-"""The whole live stack with a manager that copies and reclaims all the time: every output as uncached."""
+"""The whole live stack with a manager that copies and reclaims all the time: every output as uncached.
 
+After every copy, deletion, split and merge the ranks read back what they hold (`MemoryCheck`).
+"""
+
+import os
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from tests.run.test_live_moves import Operator, check_outputs, check_served
-from tests.support.live_stack import Served, live_stack
+from tests.support.live_stack import LiveStack, Served, Turn, live_stack
 from vertumnus.commandline.hydra_configs import composed, hydra_configs, plain_tree
 from vertumnus.config import RunConfig, to_run_config
+from vertumnus.domain.codec import Body
+from vertumnus.domain.errors import InvariantError
 from vertumnus.domain.facts import ReplicasDeleted, StepStarted, TransferFailed, TransferFinished
 from vertumnus.domain.orders import CloseTransition, Transfer
+from vertumnus.domain.request import Request
+from vertumnus.live.engine import LiveEngine
+from vertumnus.live.plan import LivePlan
+from vertumnus.run.pool import Pool
+from vertumnus.serving.loop import Loop
+from vertumnus.trace.prompts import Prompt
 
 pytestmark = pytest.mark.live
 
+SCAN_NS = 50_000_000
 EAGER = (
     "cache=vertumnus",
-    "cache.scan_interval_s=0.05",
+    f"cache.scan_interval_s={SCAN_NS / 1e9}",
     "cache.manager.theta_inter_s=0.0005",
     "cache.manager.theta_intra=0.2",
     "cache.manager.theta_reclaim=0.15",
@@ -24,6 +39,10 @@ EAGER = (
     "cache.manager.blocks_per_copy=4",
 )
 """Copies whatever was reused once, and lets go of it a few scans later."""
+
+PREFIX_BLOCKS = 6
+HOT, COLD = 40, 60
+"""Prompts of one prefix, and prompts that share nothing: more than a script asks for before it gives up."""
 
 
 def a_config(requests: int, *words: str) -> RunConfig:
@@ -42,6 +61,65 @@ def a_config(requests: int, *words: str) -> RunConfig:
         return to_run_config(plain_tree(composed(given)))
 
 
+def script_prompts(first: int, plan: LivePlan) -> Iterator[Prompt]:
+    """`HOT` prompts of one prefix and `COLD` of none, numbered from *first* on."""
+    draw, block_tokens, vocab_size = np.random.default_rng(3), plan.block_tokens, plan.model.vocab_size
+    keys = tuple(range(-1, -PREFIX_BLOCKS - 1, -1))  # a trace's keys count from 0
+    prefix = draw.integers(0, vocab_size, PREFIX_BLOCKS * block_tokens)
+    for number in range(first, first + HOT + COLD):
+        own = draw.integers(0, vocab_size, block_tokens // 2)
+        is_hot = number < first + HOT
+        tokens = np.concatenate([prefix, own]) if is_hot else own
+        yield Prompt(Request(number, 0, len(tokens), 2, keys if is_hot else ()), tokens)
+
+
+class Scripted:
+    """One prefix is wanted until it has a replica, none until one is deleted; then the trace, and moves.
+
+    Requests of the first two parts come one at a time, a scan apart, so that each is served where its prefix
+    is, every scan sees one reuse more, and nothing but the manager makes copies.
+    """
+
+    def __init__(self, trace: int, operator: Operator) -> None:
+        """Before the *trace* first prompts ask for those after them; let *operator* act then."""
+        self._hot = range(trace, trace + HOT)
+        self._cold = range(trace + HOT, trace + HOT + COLD)
+        self._trace = range(trace)
+        self._operator = operator
+        self._is_moving = False
+        self._ordered: set[int] = set()
+        self.replicas = self.deleted = 0
+        """Copies and deleted blocks before the moves."""
+
+    def note(self, body: Body) -> None:
+        """Count replicas and deletions."""
+        if isinstance(body, Transfer) and body.reason in ("inter", "intra"):
+            self._ordered.add(body.transfer_id)
+        elif self._is_moving:
+            return
+        elif isinstance(body, TransferFinished):
+            self.replicas += body.transfer_id in self._ordered
+        elif isinstance(body, ReplicasDeleted):
+            self.deleted += sum(len(keys) for _, keys in body.evicted)
+
+    def turns(self) -> Iterator[Turn]:
+        """Yield who arrives."""
+        for request in self._hot:
+            if self.replicas:
+                break
+            yield Turn(request, SCAN_NS)
+        for request in self._cold:
+            if self.deleted:
+                break
+            yield Turn(request, SCAN_NS)
+        self._is_moving = True
+        yield from map(Turn, self._trace)
+
+    def after_event(self, engine: LiveEngine, pool: Pool, loop: Loop) -> bool:
+        """Move workers once it is time."""
+        return not self._is_moving or self._operator.after_event(engine, pool, loop)
+
+
 def operations(served: Served) -> Counter[str]:
     """Count copies by reason and end, and deleted blocks."""
     counts = Counter(f"{order.reason} ordered" for order in served.bodies(Transfer))
@@ -52,21 +130,32 @@ def operations(served: Served) -> Counter[str]:
     return counts
 
 
-def serve_against_uncached(
-    tmp_path: Path, requests: int, wishes: int, seed: int, *words: str
-) -> tuple[Served, Counter[str]]:
-    """Serve without any reuse, then with copies, reclaims and moves; compare every output."""
-    with live_stack(a_config(requests, *words), tmp_path) as stack:
-        uncached = stack.serve("uncached", uncached=True)
-        managed = stack.serve("managed", Operator(seed, wishes).after_event if wishes else None)
-        check_outputs(stack, managed, uncached)
+def check_served_as_uncached(stack: LiveStack, uncached: Served, managed: Served) -> Counter[str]:
+    """Fail unless outputs agree and memory was compared after every operation; count those."""
+    check_outputs(stack, managed, uncached)
     check_served(uncached)
     check_served(managed)
     assert not any(item.cached_tokens for fact in uncached.bodies(StepStarted) for item in fact.items)
     assert managed.witness.hits
     counts = operations(managed)
-    print(dict(counts))
-    return managed, counts
+    ended = managed.bodies(TransferFinished, TransferFailed, ReplicasDeleted, CloseTransition)
+    moments = {fact.at for fact in ended if not isinstance(fact, CloseTransition)}
+    assert managed.check.checks >= len(moments)
+    print(dict(counts), f"{managed.check.checks} checks of {managed.check.blocks} blocks")
+    return counts
+
+
+def check_that_spoilt_memory_shows(stack: LiveStack, served: Served) -> None:
+    """Negative control: one byte of one rank's memory is changed, and the check names that block alone."""
+    (rank, key), slot = next(served.check.held())
+    plan, shared_map = stack.engine.plan, stack.engine._pool._maps[rank].fileno()
+    place = slot % plan.blocks_per_rank * plan.block_bytes
+    os.pwrite(shared_map, bytes([os.pread(shared_map, 1, place)[0] ^ 1]), place)
+    with pytest.raises(
+        InvariantError, match=rf"rank {rank}, block {key}, slot {slot}: the rank has"
+    ) as caught:
+        served.check.compare()
+    assert len(str(caught.value).splitlines()) == 2
 
 
 @pytest.mark.parametrize(
@@ -75,11 +164,18 @@ def serve_against_uncached(
 )
 def test_outputs_are_those_of_the_uncached_run(tmp_path: Path, transport: str, policy: str) -> None:
     """Pulls, replicas, reclaims, splits and merges among degrees 1, 2 and 4 change no token."""
-    words = (f"backend.transport={transport}", f"policy={policy}")
-    served, counts = serve_against_uncached(tmp_path, 80, 8, 1, *words)
-    assert {order.kind for order in served.bodies(CloseTransition)} == {"split", "merge"}
-    # which of them, and how many deletions, is a matter of timing
-    assert sum(counts[reason] for reason in ("inter", "intra", "pull", "reconcile")) > 0
+    words = (f"backend.transport={transport}", f"policy={policy}", "cluster.composition={1: 4, 2: 0}")
+    with live_stack(a_config(80, *words), tmp_path) as stack:
+        trace = len(stack.prompts)
+        stack.prompts += script_prompts(trace, stack.engine.plan)
+        uncached = stack.serve("uncached", uncached=True)
+        script = Scripted(trace, Operator(1, 8))
+        managed = stack.serve("managed", script.after_event, script=script)
+        check_served_as_uncached(stack, uncached, managed)
+        if transport == "shared":
+            check_that_spoilt_memory_shows(stack, managed)
+    assert script.replicas and script.deleted
+    assert {order.kind for order in managed.bodies(CloseTransition)} == {"split", "merge"}
 
 
 @pytest.mark.long
@@ -87,4 +183,7 @@ def test_outputs_are_those_of_the_uncached_run(tmp_path: Path, transport: str, p
 @pytest.mark.parametrize("seed", range(5))
 def test_outputs_are_those_of_the_uncached_run_for_many_seeds(tmp_path: Path, seed: int, policy: str) -> None:
     """Longer runs, other moves."""
-    serve_against_uncached(tmp_path, 300, 60, 100 + seed, f"policy={policy}", f"seed={seed}")
+    with live_stack(a_config(300, f"policy={policy}", f"seed={seed}"), tmp_path) as stack:
+        uncached = stack.serve("uncached", uncached=True)
+        managed = stack.serve("managed", Operator(100 + seed, 60).after_event)
+        check_served_as_uncached(stack, uncached, managed)

@@ -1,6 +1,5 @@
 """A hot prefix is replicated on live ranks: the next request at the other worker is a hit, as predicted."""
 
-from collections.abc import Sequence
 from pathlib import Path
 from statistics import median
 
@@ -10,7 +9,7 @@ from msgspec.structs import replace
 
 from tests.run.test_live_moves import check_served
 from tests.support.builders import a_profile
-from tests.support.live_stack import Served, live_stack
+from tests.support.live_stack import InOrder, Served, live_stack
 from vertumnus.commandline.hydra_configs import composed, hydra_configs, plain_tree
 from vertumnus.config import RunConfig, to_run_config
 from vertumnus.domain.cluster import CpGroup
@@ -51,7 +50,7 @@ def a_config() -> RunConfig:
         return to_run_config(plain_tree(composed(words)))
 
 
-def prompts(block_tokens: int, vocab_size: int, count: int) -> Sequence[Prompt]:
+def prompts(block_tokens: int, vocab_size: int, count: int) -> list[Prompt]:
     """One prefix, and a few tokens of each prompt's own."""
     draw = np.random.default_rng(3)
     prefix = draw.integers(0, vocab_size, PREFIX_BLOCKS * block_tokens)
@@ -66,7 +65,7 @@ def serve(tmp_path: Path, count: int) -> Served:
     assert config.model is not None
     with live_stack(config, tmp_path, PROFILE) as stack:
         stack.prompts = prompts(stack.engine.plan.block_tokens, config.model.vocab_size, count)
-        served = stack.serve("replicated", lead_ns=SECOND)
+        served = stack.serve("replicated", script=InOrder(count, lead_ns=SECOND))
     check_served(served)
     return served
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from msgspec.structs import replace
 
@@ -14,7 +14,7 @@ from vertumnus.config import RunConfig
 from vertumnus.domain.codec import Body
 from vertumnus.domain.profile import ModelProfile
 from vertumnus.domain.request import Request
-from vertumnus.domain.units import Nanoseconds
+from vertumnus.domain.units import Nanoseconds, RequestId
 from vertumnus.live.config import LiveConfig
 from vertumnus.live.engine import LiveEngine
 from vertumnus.live.plan import make_plan
@@ -30,6 +30,25 @@ from vertumnus.trace.prompts import Prompt, live_prompts
 GAP_NS = 100_000
 """Time to the next arrival for the square of the open requests: a few dozen are open on any machine."""
 
+
+class Turn(NamedTuple):
+    """Who arrives next."""
+
+    request: RequestId
+    wait_ns: Nanoseconds = 0
+    """On top of `GAP_NS`, and longer as that is while requests are open."""
+
+
+class Script(Protocol):
+    """Chooses who arrives by what has happened."""
+
+    def note(self, body: Body) -> None:
+        """Take what the log is told."""
+
+    def turns(self) -> Iterator[Turn]:
+        """Yield who arrives; asked for the next one when the last one has arrived."""
+
+
 AfterEvent = Callable[[LiveEngine, Pool, Loop], bool]
 """Called between events; returns whether requests are to arrive on."""
 
@@ -42,9 +61,8 @@ class Served(NamedTuple):
     log: Path
     witness: SlotWitness
     block_tokens: int
-    checks: int
-    """Times that the ranks' memory was compared with the books: after each operation, and at the end."""
-    checked_blocks: int
+    check: MemoryCheck
+    """Has held the ranks' memory against the books after each operation, and at the end."""
 
     def bodies(self, *kinds: type) -> list[Body]:
         """Return what the log says of some kinds, in order."""
@@ -62,7 +80,7 @@ class LiveStack:
         self._folder = folder
         self._profile = profile
         self._block_tokens = stream.block_tokens
-        self.prompts = _prompts(config, stream.block_tokens)
+        self.prompts: list[Prompt] = _prompts(config, stream.block_tokens)
         self._outputs: dict[int, tuple[int, ...]] = {}
         plan = make_plan(config.model, config.backend, config.cluster, stream.block_tokens, config.seed)
         self.engine = LiveEngine(plan, lambda request: self.prompts[request].tokens, self._keep)
@@ -73,12 +91,12 @@ class LiveStack:
         after_event: AfterEvent | None = None,
         *,
         uncached: bool = False,
-        lead_ns: Nanoseconds = 0,
+        script: Script | None = None,
     ) -> Served:
         """Serve the prompts on a pool as it is at the start of a run; its log is replayed afterwards.
 
-        The workers must be those of the first composition. *uncached*: no prompt says what it shares;
-        *lead_ns*: the others arrive that long after the first.
+        The workers must be those of the first composition. *uncached*: no prompt says what it shares.
+        Prompts arrive in order unless a *script* chooses.
         """
         self._outputs = {}
         pool = self._pool()
@@ -86,9 +104,15 @@ class LiveStack:
         log = LogWriter(self._folder / f"{name}.log", a_header("live"))
         cluster = self._config.cluster
         check = MemoryCheck(witness, self.engine.digests, pool, self._block_tokens, cluster.blocks_per_rank)
-        loop = Loop(check, pool.fleet, pool.control, check.noting(log.append))
+        script = script or InOrder(len(self.prompts))
+
+        def record(source: int, body: Body) -> None:
+            script.note(body)
+            log.append(source, body)
+
+        loop = Loop(check, pool.fleet, pool.control, check.noting(record))
         requests = [replace(p.request, block_keys=None) if uncached else p.request for p in self.prompts]
-        feed = _Feed(self.engine, loop, requests, lead_ns)
+        feed = _Feed(self.engine, loop, requests, script)
         schedule_script(self._config.controller, self.engine)
 
         def look() -> None:
@@ -101,14 +125,7 @@ class LiveStack:
         books = pool.books()
         assert (books.problems, books.ledger_ns, books.pinned_blocks) == ((), 0, 0)
         assert books.blocks_in_use == books.blocks_held
-        served = Served(
-            self._outputs,
-            self._folder / f"{name}.log",
-            witness,
-            self._block_tokens,
-            check.checks,
-            check.blocks,
-        )
+        served = Served(self._outputs, self._folder / f"{name}.log", witness, self._block_tokens, check)
         self._check_replay(served)
         return served
 
@@ -137,7 +154,7 @@ def live_stack(config: RunConfig, folder: Path, profile: ModelProfile | None = N
         stack.engine.close()
 
 
-def _prompts(config: RunConfig, block_tokens: int) -> Sequence[Prompt]:
+def _prompts(config: RunConfig, block_tokens: int) -> list[Prompt]:
     assert config.model is not None
     return list(
         live_prompts(
@@ -150,19 +167,33 @@ def _prompts(config: RunConfig, block_tokens: int) -> Sequence[Prompt]:
     )
 
 
+class InOrder:
+    """Everybody, one after the other."""
+
+    def __init__(self, requests: int, lead_ns: Nanoseconds = 0) -> None:
+        """The others arrive *lead_ns* after the first."""
+        self._requests, self._lead_ns = requests, lead_ns
+
+    def note(self, body: Body) -> None:
+        """Nothing that happens matters."""
+
+    def turns(self) -> Iterator[Turn]:
+        """Yield all."""
+        for request in range(self._requests):
+            yield Turn(request, self._lead_ns if request == 1 else 0)
+
+
 class _Feed:
     """Requests that arrive the later the more are open, until it is closed."""
 
-    def __init__(
-        self, engine: LiveEngine, loop: Loop, requests: Sequence[Request], lead_ns: Nanoseconds
-    ) -> None:
+    def __init__(self, engine: LiveEngine, loop: Loop, requests: Sequence[Request], script: Script) -> None:
         self.is_open = True
-        self._engine, self._loop, self._requests, self._lead_ns = engine, loop, requests, lead_ns
+        self._engine, self._loop, self._requests, self._script = engine, loop, requests, script
 
     def __iter__(self) -> Iterator[Request]:
-        for request in self._requests:
+        for turn in self._script.turns():
             if not self.is_open:
                 return
             open_requests = self._loop.arrived - self._loop.ended
-            lead_ns = self._lead_ns if self._loop.arrived == 1 else 0
-            yield replace(request, arrival_ns=self._engine.now() + lead_ns + GAP_NS * open_requests**2)
+            wait_ns = (GAP_NS + turn.wait_ns) * open_requests**2
+            yield replace(self._requests[turn.request], arrival_ns=self._engine.now() + wait_ns)

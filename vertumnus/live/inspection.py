@@ -34,7 +34,7 @@ class Inspector:
 
 def digest(block_LBW: Tensor) -> bytes:
     """Return bytes that stand for a block's contents, all layers of it."""
-    return blake2b(block_LBW.cpu().view(torch.uint8).numpy(), digest_size=DIGEST_BYTES).digest()
+    return blake2b(block_LBW.cpu().view(torch.uint8).numpy().data, digest_size=DIGEST_BYTES).digest()
 
 
 class Inspection:

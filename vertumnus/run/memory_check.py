@@ -95,7 +95,7 @@ class MemoryCheck:
 
     def compare(self) -> None:
         """Compare index, tables and memory. Raises InvariantError that names rank, block and both sides."""
-        held = dict(self._held())
+        held = dict(self.held())
         digests = self._read_slots(held.values())
         self.checks += 1
         self.blocks += len(digests)
@@ -104,19 +104,19 @@ class MemoryCheck:
             more = [f"... and {len(problems) - SHOWN} more"] if len(problems) > SHOWN else []
             raise InvariantError("\n".join(["ranks and prefix index disagree:", *problems[:SHOWN], *more]))
 
+    def held(self) -> Iterator[tuple[tuple[Rank, BlockKey], SlotId]]:
+        """Yield the slot of every block that workers hold which are neither lost nor being formed."""
+        for worker in self._pool.fleet.workers.values():
+            if worker.state in ("serving", "draining"):
+                for key, slot in worker.cache.resident_slots():
+                    yield (slot // self._blocks_per_rank, key), slot
+
     def summary(self) -> str:
         """Return a line for people about a run without differences."""
         return (
             f"memory: {self.blocks:,} blocks read by their ranks in {self.checks:,} checks, one after each "
             "copy, deletion, split and merge; index, slots and contents agree (times are no measurement)"
         )
-
-    def _held(self) -> Iterator[tuple[tuple[Rank, BlockKey], SlotId]]:
-        """Yield the slot of every block that workers hold which are neither lost nor being formed."""
-        for worker in self._pool.fleet.workers.values():
-            if worker.state in ("serving", "draining"):
-                for key, slot in worker.cache.resident_slots():
-                    yield (slot // self._blocks_per_rank, key), slot
 
     def _index_differs(self, held: Held) -> Iterator[str]:
         ranks = [
