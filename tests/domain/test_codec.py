@@ -9,10 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.support.builders import a_request
+from vertumnus.domain.cluster import CpGroup
 from vertumnus.domain.codec import Body, Record, decode_batch, encode_batch, to_json_line
 from vertumnus.domain.facts import Fact, RequestArrived, RequestEnded
 from vertumnus.domain.jobs import Outcome
-from vertumnus.domain.orders import Order
+from vertumnus.domain.orders import Order, Reclaim, Transfer
 
 BODIES = sorted((kind for base in (Fact, Order, Outcome) for kind in base.__subclasses__()), key=str)
 SCALARS: dict[Any, st.SearchStrategy[Any]] = {
@@ -57,6 +58,16 @@ def test_round_trip(kind: type) -> None:
             assert msgspec.json.decode(to_json_line(record), type=Record) == record
 
     check()
+
+
+def test_orders_from_before_origins_are_read() -> None:
+    """A copy and a deletion that end where they ended then have no origin."""
+    copy = ["Transfer", 2, [7, 8], 1, [3], [0, 1], "pull", 5]
+    reclaim = ["Reclaim", 1, [0, 1], [8], 9]
+    payload = msgspec.msgpack.encode([[2, copy], [2, reclaim]])
+    bodies = [record.body for record in decode_batch(payload)]
+    worker = CpGroup(0, 1)
+    assert bodies == [Transfer(2, (7, 8), 1, (3,), worker, "pull", 5), Reclaim(1, worker, (8,), 9)]
 
 
 def test_a_line_for_people_names_the_class() -> None:

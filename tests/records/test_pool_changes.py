@@ -131,6 +131,7 @@ def test_copies_by_hand() -> None:
     assert (done.outcome, done.blocks, done.payload_bytes) == ("finished", 2, 2 * 2**20)
     assert (done.t_ns, done.wire_ns, done.wait_ns) == (SECOND, 2 * SECOND, 3 * SECOND)
     assert (done.worker, done.for_request, done.purpose) == (LEFT, 5, "reconcile")
+    assert (done.origin, cut.origin) == ("reconcile", None)  # the second as in a log from before origins
     assert (cut.outcome, cut.blocks, cut.payload_bytes, cut.wait_ns) == ("interrupted", 0, None, None)
     assert (failed.outcome, failed.reason, failed.wait_ns) == (
         "failed",
@@ -260,15 +261,16 @@ def test_a_reclamation_is_one_row() -> None:
     """Two blocks gone, one refused with its reason; a second order refused altogether."""
     told = [
         Record(INPUT, TimerFired(4 * SECOND, "scan", 4 * SECOND)),
-        Record(ORDER, Reclaim(1, LEFT, (7, 8, 9), 4 * SECOND)),
+        Record(ORDER, Reclaim(1, LEFT, (7, 8, 9), 4 * SECOND, "operator")),
         Record(FACT, DeletionRefused(4 * SECOND, 1, LEFT, 9, "in use")),
         Record(FACT, ReplicasDeleted(4 * SECOND, 1, LEFT, (Evicted(0, (7, 8)),))),
-        Record(ORDER, Reclaim(2, LEFT, (5,), 4 * SECOND)),
+        Record(ORDER, Reclaim(2, LEFT, (5,), 4 * SECOND, "manager")),
         Record(FACT, DeletionRefused(4 * SECOND, 2, LEFT, 5, "descendants remain")),
     ]
     first, second = fold(told).cache_ops
     assert (first.purpose, first.worker, first.t_ns, first.transfer_id) == ("reclaim", LEFT, 4 * SECOND, None)
     assert (first.outcome, first.blocks, first.reason, first.wait_ns) == ("finished", 2, "in use", 0)
+    assert (first.origin, second.origin) == ("operator", "manager")
     assert (second.outcome, second.blocks, second.reason) == ("failed", 0, "descendants remain")
 
 

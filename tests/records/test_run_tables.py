@@ -114,6 +114,7 @@ def test_a_pool_that_changes_fills_its_tables(tmp_path: Path) -> None:
         "transfer_id": 1,
         "t_ns": 0,
         "purpose": "reconcile",
+        "origin": "reconcile",
         "worker_id": "2x1",
         "cp_degree": 1,
         "for_request": 5,

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from tests.serving.test_transitions import MovingRig, shapes, wishes
 from tests.support.builders import BLOCK_TOKENS, shared_prefix_requests
 from vertumnus.domain.cluster import CpGroup
+from vertumnus.domain.codec import ORDER, Record
 from vertumnus.domain.facts import (
     DeletionRefused,
     ReplicasDeleted,
@@ -166,6 +167,28 @@ def test_the_rig_does_what_it_is_for() -> None:
             kinds[body.__name__] += len(rig.bodies(body))
     assert min(kinds[reason] for reason in ("pull", "inter", "intra")) > 0
     assert min(kinds[name] for name in ("TransferFinished", "TransferFailed", "ReplicasDeleted")) > 0
+
+
+def without_origins(records: list[Record]) -> list[Record]:
+    """Return *records* as they were before orders said who wanted them."""
+    return [
+        Record(source, replace(body, origin=None) if isinstance(body, Transfer | Reclaim) else body)
+        for source, body in records
+    ]
+
+
+def test_every_operation_has_its_origin_and_older_logs_replay() -> None:
+    """The manager's copies and deletions, and the requests'; a log without origins replays as exactly."""
+    rig = a_busy_run(4)
+    origins = {(order.reason, order.origin) for order in rig.bodies(Transfer)}
+    assert origins == {("pull", "pull"), ("inter", "manager"), ("intra", "manager")}
+    assert {order.origin for order in rig.bodies(Reclaim)} == {"manager"}
+    older = without_origins(rig.records)
+    assert replay_facts(older, rig.fresh()[1]) is None
+    assert replay_inputs(older, *rig.fresh()) is None
+    place = next(place for place, record in enumerate(older) if isinstance(record.body, Transfer))
+    older[place] = Record(ORDER, replace(older[place].body, first_block=99))
+    assert replay_inputs(older, *rig.fresh()).place == place
 
 
 def test_blocks_are_copied_while_requests_queue() -> None:

@@ -189,7 +189,7 @@ def a_window(index: int, action: str = "", **changes: object) -> list[Record]:
 
 def a_copy(at: Nanoseconds, transfer_id: int = 1, reason: TransferReason = "reconcile") -> list[Record]:
     """Return a copy of 2 MiB in 3 s: of three blocks one is at its destination 2x1, rank 2, already."""
-    order = Transfer(transfer_id, (1, 2, 3, 4), 1, (3, 2, 3), WORKERS[1], reason, 5)
+    order = Transfer(transfer_id, (1, 2, 3, 4), 1, (3, 2, 3), WORKERS[1], reason, 5, "reconcile")
     done = at + 3 * SECOND
     return [
         Record(INPUT, TimerFired(at, "scan", at)),

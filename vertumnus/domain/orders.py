@@ -12,6 +12,10 @@ TransferReason: TypeAlias = Literal["reconcile", "pull", "inter", "intra"]
 """Why blocks are copied: to make a prefix whole again after a split (sec. 6.2), for a request that is
 placed where they are missing, or as a replica at another degree or at the same one (sec. 7.2)."""
 
+Origin: TypeAlias = Literal["manager", "prefetch", "pull", "reconcile", "operator"]
+"""Who has blocks copied or deleted: a scan of the prefix manager, or its prefetch for a request that queues
+(sec. 7.2); a request placed where blocks are missing, or where a split left half of them; a person."""
+
 
 class Order(Struct, frozen=True, gc=False, array_like=True, tag=True):
     """Base of the orders."""
@@ -49,6 +53,8 @@ class Transfer(Order, frozen=True, gc=False, array_like=True, tag=True):
     reason: TransferReason
     for_request: RequestId | None
     """The request that waits for it; None for a replica or a prefetch, which nobody waits for."""
+    origin: Origin | None = None
+    """Who wanted it; None in logs from before that was noted."""
 
 
 class Reclaim(Order, frozen=True, gc=False, array_like=True, tag=True):
@@ -60,6 +66,8 @@ class Reclaim(Order, frozen=True, gc=False, array_like=True, tag=True):
     """Leaves first: a block is deleted only when none of its descendants is left at the worker."""
     made_by_ns: Nanoseconds
     """Copies made later are others than those that were judged, and stay [ns of the run's clock]."""
+    origin: Origin | None = None
+    """Who wanted it; None in logs from before that was noted."""
 
 
 class Cancel(Order, frozen=True, gc=False, array_like=True, tag=True):

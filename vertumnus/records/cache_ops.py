@@ -6,7 +6,7 @@ from msgspec import Struct
 
 from vertumnus.domain.cluster import CpGroup
 from vertumnus.domain.facts import DeletionRefused, ReplicasDeleted, TransferFailed, TransferFinished
-from vertumnus.domain.orders import Reclaim, Transfer
+from vertumnus.domain.orders import Origin, Reclaim, Transfer
 from vertumnus.domain.units import Blocks, Nanoseconds, RequestId
 from vertumnus.records.clock import Clock
 from vertumnus.records.timeline import Handlers
@@ -21,6 +21,8 @@ class CacheOp(Struct, frozen=True, gc=False, kw_only=True):
     """None for a reclamation."""
     purpose: str
     """Why a copy was ordered, or "reclaim"."""
+    origin: Origin | None
+    """Who wanted it; None in runs from before that was noted."""
     worker: CpGroup
     """The destination of a copy; who deletes."""
     for_request: RequestId | None
@@ -52,6 +54,7 @@ class _Ordered(Struct, frozen=True):
             t_ns=self.at,
             transfer_id=order.transfer_id,
             purpose=order.reason,
+            origin=order.origin,
             worker=order.destination,
             for_request=order.for_request,
             outcome=outcome,
@@ -76,6 +79,7 @@ class _Reclaiming(Struct):
             t_ns=self.at,
             transfer_id=None,
             purpose="reclaim",
+            origin=self.order.origin,
             worker=self.order.worker,
             for_request=None,
             outcome=outcome,

@@ -190,6 +190,7 @@ _CACHE_OPS = (
     _field("transfer_id", "BIGINT"),
     _field("t_ns", "BIGINT"),
     _field("purpose", "VARCHAR"),
+    _field("origin", "VARCHAR"),
     *_WORKER,
     _field("for_request", "BIGINT"),
     _field("outcome", "VARCHAR"),

@@ -214,6 +214,7 @@ MEANINGS: Final = {
     "cache_ops.worker_id": "The destination of a copy; who deletes.",
     "cache_ops.cp_degree": "That worker's degree.",
     "purpose": "Why it was ordered: inter, intra, reconcile, pull or reclaim.",
+    "origin": "Who wanted it: manager, prefetch, pull, reconcile or operator; NULL in older runs.",
     "for_request": "The request that waits for it; NULL where none does: replicas, prefetches, reclamations.",
     "blocks": "Blocks that came from another worker's ranks, 0 unless it finished; blocks that were deleted.",
     "payload_bytes": "Their bytes.",

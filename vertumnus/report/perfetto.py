@@ -35,8 +35,8 @@ GROUP BY ALL
 ORDER BY start_s, worker_id, step_id
 """
 COPIES = """
-SELECT worker_id, transfer_id, purpose, t_ns / 1e9 AS start_s, wait_s AS length_s, blocks, payload_bytes,
-       for_request
+SELECT worker_id, transfer_id, purpose, origin, t_ns / 1e9 AS start_s, wait_s AS length_s, blocks,
+       payload_bytes, for_request
 FROM cache_ops
 WHERE run_id = $run_id AND transfer_id IS NOT NULL AND wait_s IS NOT NULL
 ORDER BY t_ns, transfer_id
@@ -132,7 +132,7 @@ def _step(row: Mapping[str, Any], tid: int) -> Event:
 def _copy(row: Mapping[str, Any], tid: int) -> Iterator[Event]:
     """Yield begin and end of a copy: several may be under way at a worker at once."""
     same = {"cat": "copy", "name": row["purpose"], "id": row["transfer_id"], "pid": WORKERS, "tid": tid}
-    told = {key: row[key] for key in ("blocks", "payload_bytes", "for_request")}
+    told = {key: row[key] for key in ("origin", "blocks", "payload_bytes", "for_request")}
     yield {**same, "ph": "b", "ts": _microseconds(row["start_s"]), "args": told}
     yield {**same, "ph": "e", "ts": _microseconds(row["start_s"] + row["length_s"])}
 

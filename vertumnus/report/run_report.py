@@ -37,6 +37,7 @@ def load_report(runs_dir: Path, run_id: str) -> RunReport:
     )
 
 
+_BY = ("purpose", "origin")
 STATUSES = ("finished", "failed", "rejected", "cancelled", "interrupted")
 
 
@@ -86,6 +87,6 @@ def report_json(report: RunReport) -> dict[str, Any]:
         "ttft_bound_s": {name: run[f"ttft_bound_{name}_s"] for name in ("mean", "p90")},
         "ttft_parts_s": {part: run[f"{part}_mean_s"] for part in ("queue", "cache_wait", "prefill", "ext")},
         "reconfigs": report.reconfigs,
-        "cache_ops": {name: value for name, value in report.copies.items() if name != "purpose"},
+        "cache_ops": {name: value for name, value in report.copies.items() if name not in _BY},
         "slo_by_bucket": {row["length_bucket"]: row["slo_attainment"] for row in report.buckets},
     }

@@ -27,7 +27,7 @@ def test_a_copy_brings_what_is_missing_from_who_has_most() -> None:
     desk.seed(RIGHT, KEYS[:6])
     answer, order = desk.wish("copy", LEFT, value=LAST)
     assert answer == Answer(1, True, "3 of 8 blocks")
-    assert order == Transfer(1, KEYS, 5, (1, 0, 1), LEFT, "inter", None)
+    assert order == Transfer(1, KEYS, 5, (1, 0, 1), LEFT, "inter", None, "operator")
     assert desk.refusal("copy", LEFT, value=LAST) == "copy: it is on its way to 2x1 already"
     assert desk.tell(TransferFinished(9, 1, LEFT, 5, (2, 2, 2), 48, 5)) == []
     assert desk.control.index.match(KEYS).held[desk.control.pool.workers[LEFT].place] == 8
@@ -65,7 +65,7 @@ def test_a_deletion_ends_where_another_prefix_begins() -> None:
     desk = a_desk(PAIR, LEFT)
     desk.seed(LEFT, BRANCH)
     answer, order = desk.wish("reclaim", LEFT, value=LAST)
-    assert (answer.reason, order) == ("3 blocks", Reclaim(1, LEFT, (8, 7, 6), 0))
+    assert (answer.reason, order) == ("3 blocks", Reclaim(1, LEFT, (8, 7, 6), 0, "operator"))
     desk.tell(ReplicasDeleted(2, 1, LEFT, (Evicted(2, (8, 7, 6)),)))
     assert desk.control.index.match(KEYS).held[desk.control.pool.workers[LEFT].place] == 5
     assert desk.control.index.match(BRANCH[:5]).known == 5

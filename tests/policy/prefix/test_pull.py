@@ -125,7 +125,7 @@ def test_the_chosen_pull_becomes_a_transfer_with_its_links_reserved() -> None:
     transfer_id, order = rig.puller.begin(REQUEST, pull, 0)
     assert order is not None and order.transfer_id == transfer_id
     assert (order.path, order.first_block, order.sources) == (KEYS, 2, (0, 1, 0, 1, 0, 1))
-    assert (order.destination, order.reason, order.for_request) == (LEFT, "pull", 9)
+    assert (order.destination, order.reason, order.for_request, order.origin) == (LEFT, "pull", 9, "pull")
     assert rig.links.in_free(LEFT) == rig.links.out_free(PAIR) == pull.ready_ns == 9 * MS
 
 
@@ -145,7 +145,7 @@ def test_a_second_wish_joins_the_transfer_under_way() -> None:
 def test_a_joined_transfer_brings_no_more_than_it_carries() -> None:
     """Four blocks are on their way: P counts four."""
     rig = Rig()
-    rig.book.begin(KEYS[:4], 0, (0, 1, 0, 1), LEFT, "inter", None, 0)
+    rig.book.begin(KEYS[:4], 0, (0, 1, 0, 1), LEFT, "inter", "manager", None, 0)
     pull = rig.price(LEFT, wait_ns=2 * MS)
     assert pull is not None and (pull.blocks, pull.cached_tokens, pull.ready_ns) == (4, 64, 7 * MS)
 
@@ -157,6 +157,7 @@ def test_a_queue_that_is_long_enough_has_the_missing_blocks_copied_meanwhile() -
     copy = rig.prefetch(LEFT, wait_ns=6 * MS)
     assert copy is not None
     assert (copy.first_block, len(copy.path), copy.reason, copy.for_request) == (5, 8, "pull", None)
+    assert copy.origin == "prefetch"
     assert rig.links.in_free(LEFT) == 6 * MS
 
 

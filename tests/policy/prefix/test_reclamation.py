@@ -20,8 +20,8 @@ def test_leaves_go_where_memory_is_scarce() -> None:
     trie = Trie()
     trie.hold(WIDE)
     trie.hold(PAIR)
-    assert reclaims(trie, 1, {WIDE: 1, PAIR: 5}) == [Reclaim(1, PAIR, (4,), 77)]
-    assert reclaims(trie, 1, {WIDE: 5, PAIR: 1}) == [Reclaim(1, WIDE, (4,), 77)]
+    assert reclaims(trie, 1, {WIDE: 1, PAIR: 5}) == [Reclaim(1, PAIR, (4,), 77, "manager")]
+    assert reclaims(trie, 1, {WIDE: 5, PAIR: 1}) == [Reclaim(1, WIDE, (4,), 77, "manager")]
 
 
 def test_a_block_with_a_child_at_its_worker_stays() -> None:

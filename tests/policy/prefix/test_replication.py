@@ -52,7 +52,7 @@ def test_a_busy_link_is_left_to_who_uses_it() -> None:
         trie = Trie()
         trie.hold(WIDE)
         trie.hold(PAIR, (70,))
-        pull = trie.book.begin((70,), 0, (source.first_rank,), destination, "pull", 5, 0)
+        pull = trie.book.begin((70,), 0, (source.first_rank,), destination, "pull", "pull", 5, 0)
         replicator = a_replicator(trie)
         assert replicator.replace([Replication("inter", BRANCH, LEFT)], 0) == []
         trie.book.end(pull.transfer_id, 4 * MS)
@@ -65,7 +65,7 @@ def test_an_idle_holder_is_preferred_to_a_busy_one() -> None:
     trie = Trie()
     trie.hold(WIDE)
     trie.hold(PAIR)
-    trie.book.begin((70,), 0, (0,), RIGHT, "pull", 5, 0)
+    trie.book.begin((70,), 0, (0,), RIGHT, "pull", "pull", 5, 0)
     (order,) = a_replicator(trie).replace([Replication("inter", BRANCH, LEFT)], 0)
     assert set(order.sources) == {2, 3}
 
@@ -94,7 +94,7 @@ def test_a_block_that_is_coming_anyway_is_waited_for() -> None:
     """A pull brings the path: no second copy starts, and then nothing is left to do."""
     trie = Trie()
     trie.hold(WIDE)
-    pull = trie.book.begin(BRANCH, 0, (0, 1, 0, 1), LEFT, "pull", 5, 0)
+    pull = trie.book.begin(BRANCH, 0, (0, 1, 0, 1), LEFT, "pull", "pull", 5, 0)
     replicator = a_replicator(trie)
     assert replicator.replace([Replication("inter", BRANCH, LEFT)], 0) == [] and len(replicator) == 1
     assert confirm(trie, replicator, pull, 7 * MS) == [] and len(replicator) == 0

@@ -25,7 +25,7 @@ def a_book() -> TransferBook:
 def test_blocks_are_pending_until_the_end() -> None:
     """Only those from the first block on, at the destination, and whatever the end is."""
     book = a_book()
-    order = book.begin((7, 8, 9), 1, (0, 1), LEFT, "pull", 5, 0)
+    order = book.begin((7, 8, 9), 1, (0, 1), LEFT, "pull", "pull", 5, 0)
     assert [book.bringing(LEFT, key) for key in (7, 8, 9)] == [None, order, order]
     assert book.bringing(RIGHT, 8) is None and book.pending(LEFT) == 2
     assert book.end(order.transfer_id, 4 * MS) == order
@@ -35,21 +35,21 @@ def test_blocks_are_pending_until_the_end() -> None:
 def test_a_transfer_reserves_the_links_of_whole_workers() -> None:
     """Two ranks of one source are one way out; a block that is at the destination does not travel."""
     book = a_book()
-    book.begin((7, 8, 9), 0, (0, 1, 2), LEFT, "reconcile", 5, 0)
+    book.begin((7, 8, 9), 0, (0, 1, 2), LEFT, "reconcile", "reconcile", 5, 0)
     assert book.links.out_free(PAIR) == book.links.in_free(LEFT) == 5 * MS  # 3 ms + 2 blocks
     assert book.links.out_free(LEFT) == 0
 
 
 def test_a_replica_waits_for_nobody() -> None:
     """Its order names no request."""
-    assert a_book().begin((7,), 0, (0,), RIGHT, "inter", None, 0).for_request is None
+    assert a_book().begin((7,), 0, (0,), RIGHT, "inter", "manager", None, 0).for_request is None
 
 
 def test_a_block_that_two_transfers_bring_is_the_later_ones() -> None:
     """The end of the earlier one does not forget it."""
     book = a_book()
-    first = book.begin((7, 8), 0, (0, 1), LEFT, "intra", None, 0)
-    second = book.begin((7, 8, 9), 0, (0, 1, 0), LEFT, "pull", 1, 0)
+    first = book.begin((7, 8), 0, (0, 1), LEFT, "intra", "manager", None, 0)
+    second = book.begin((7, 8, 9), 0, (0, 1, 0), LEFT, "pull", "pull", 1, 0)
     book.end(first.transfer_id, MS)
     assert book.bringing(LEFT, 7) == second
     book.check()
@@ -58,7 +58,7 @@ def test_a_block_that_two_transfers_bring_is_the_later_ones() -> None:
 def test_the_audit_finds_a_link_that_nobody_holds() -> None:
     """A reservation without its transfer is an error of ours."""
     book = a_book()
-    book.begin((7,), 0, (0,), RIGHT, "inter", None, 0)
+    book.begin((7,), 0, (0,), RIGHT, "inter", "manager", None, 0)
     book.links.release(1, 0)
     with pytest.raises(InvariantError, match="0 links reserved for 1 transfers"):
         book.check()
@@ -76,7 +76,7 @@ def test_everything_ends_at_nothing(wishes) -> None:
     for now, (destination, first, blocks, ends) in enumerate(wishes):
         source = 0 if destination != PAIR else 2
         path = tuple(range(first + blocks))
-        under_way.append(book.begin(path, first, (source,) * blocks, destination, "pull", now, now))
+        under_way.append(book.begin(path, first, (source,) * blocks, destination, "pull", "pull", now, now))
         book.check()
         if ends:
             book.end(under_way.pop(first % len(under_way)).transfer_id, now)

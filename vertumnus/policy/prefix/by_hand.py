@@ -55,11 +55,13 @@ class PrefixHand:
         """
         plan = self.copy_plan(key, destination, now)
         reason: TransferReason = "intra" if plan.source.degree == destination.degree else "inter"
-        return self._transfers.begin(plan.path, plan.first_block, plan.ranks, destination, reason, None, now)
+        return self._transfers.begin(
+            plan.path, plan.first_block, plan.ranks, destination, reason, "operator", None, now
+        )
 
     def reclaim(self, key: BlockKey, worker: CpGroup, now: Nanoseconds) -> Reclaim:
         """Return the order that deletes at *worker* what `reclaimable` names; raises ConfigError."""
-        return self._reclaimer.order(worker, self.reclaimable(key, worker), now)
+        return self._reclaimer.order(worker, self.reclaimable(key, worker), "operator", now)
 
     def copy_plan(self, key: BlockKey, destination: CpGroup, now: Nanoseconds) -> CopyPlan:
         """Return the copy of the prefix that ends with *key* to *destination*.

@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 from vertumnus.domain.cluster import CpGroup
 from vertumnus.domain.errors import ProtocolError
-from vertumnus.domain.orders import Transfer
+from vertumnus.domain.orders import Origin, Transfer
 from vertumnus.domain.prefill_time import PrefillTimeModel
 from vertumnus.domain.request import Request
 from vertumnus.domain.units import Blocks, Nanoseconds, RequestId, Tokens
@@ -121,7 +121,10 @@ class Puller:
             raise ProtocolError(f"request {request.request_id}: a pull without a source joins a transfer")
         path = (request.block_keys or ())[: pull.blocks]
         sources = self._index.owners(path[pull.first_block :], pull.worker.mask, pull.source.mask)
-        return self.transfers.begin(path, pull.first_block, sources, pull.worker, "pull", for_request, now)
+        origin: Origin = "prefetch" if for_request is None else "pull"
+        return self.transfers.begin(
+            path, pull.first_block, sources, pull.worker, "pull", origin, for_request, now
+        )
 
 
 class Pulls:

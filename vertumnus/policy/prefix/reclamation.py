@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
 from vertumnus.domain.cluster import CpGroup
-from vertumnus.domain.orders import Reclaim
+from vertumnus.domain.orders import Origin, Reclaim
 from vertumnus.domain.units import BlockKey, Blocks, Nanoseconds
 from vertumnus.policy.candidates import WorkerState
 from vertumnus.policy.prefix.index import PrefixIndex
@@ -52,7 +52,7 @@ class Reclaimer:
                 left -= 1
                 chosen.setdefault(worker, []).append(candidate.key)
                 leaving[candidate.key] = leaving.get(candidate.key, 0) + 1
-        return [self.order(worker, keys, now) for worker, keys in chosen.items()]
+        return [self.order(worker, keys, "manager", now) for worker, keys in chosen.items()]
 
     def _worker(
         self,
@@ -72,10 +72,10 @@ class Reclaimer:
         ]
         return max(leaves, key=lambda group: pressure.get(group, 0), default=None)
 
-    def order(self, worker: CpGroup, keys: Sequence[BlockKey], now: Nanoseconds) -> Reclaim:
+    def order(self, worker: CpGroup, keys: Sequence[BlockKey], origin: Origin, now: Nanoseconds) -> Reclaim:
         """Return the order that deletes *keys*, leaves first, at *worker*."""
         self._last_id += 1
-        return Reclaim(self._last_id, worker, tuple(keys), now - self._report_delay_ns)
+        return Reclaim(self._last_id, worker, tuple(keys), now - self._report_delay_ns, origin)
 
 
 def _by_degree(workers: Sequence[WorkerState]) -> Mapping[int, list[WorkerState]]:

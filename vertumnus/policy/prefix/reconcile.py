@@ -61,7 +61,7 @@ class Reconciler:
         if not travelling or not self._pays(request, worker.degree, held, then, travelling):
             return None
         order = self._transfers.begin(
-            keys[:then], held, sources, worker, "reconcile", request.request_id, now
+            keys[:then], held, sources, worker, "reconcile", "reconcile", request.request_id, now
         )
         return Fetch(order.transfer_id, order)
 

@@ -115,7 +115,9 @@ class Replicator:
         )
         copied = path[: min(held, piece.end_block)]
         ranks = self._index.owners(copied[piece.first_block :], destination.mask, source.group.mask)
-        return transfers.begin(copied, piece.first_block, ranks, destination, replication.reason, None, now)
+        return transfers.begin(
+            copied, piece.first_block, ranks, destination, replication.reason, "manager", None, now
+        )
 
 
 class _Piece(NamedTuple):

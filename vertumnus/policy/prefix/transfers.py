@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from vertumnus.domain.cluster import CpGroup
 from vertumnus.domain.errors import InvariantError
-from vertumnus.domain.orders import Transfer, TransferReason
+from vertumnus.domain.orders import Origin, Transfer, TransferReason
 from vertumnus.domain.units import BlockKey, Blocks, Nanoseconds, Rank, RequestId
 from vertumnus.policy.links import Links
 from vertumnus.policy.pool import PoolState
@@ -48,6 +48,7 @@ class TransferBook:
         sources: Sequence[Rank],
         destination: CpGroup,
         reason: TransferReason,
+        origin: Origin,
         for_request: RequestId | None,
         now: Nanoseconds,
     ) -> Transfer:
@@ -57,7 +58,7 @@ class TransferBook:
         """
         self._last_id += 1
         order = Transfer(
-            self._last_id, tuple(path), first_block, tuple(sources), destination, reason, for_request
+            self._last_id, tuple(path), first_block, tuple(sources), destination, reason, for_request, origin
         )
         travelling = [rank for rank in sources if rank not in destination.ranks]
         workers = dict.fromkeys(self._pool.of_rank(rank).group for rank in travelling)
