@@ -5,7 +5,7 @@ import pytest
 from tests.support.builders import BLOCK_TOKENS, a_prefill_time
 from tests.support.tries import BRANCH, LEFT, OTHER, PAIR, RIGHT, WIDE, Trie
 from vertumnus.policy.prefix.destinations import Destination, Destinations
-from vertumnus.policy.prefix.ranking import Ranking, Replication, seconds_saved
+from vertumnus.policy.prefix.ranking import BlockSaving, Ranking, Replication
 from vertumnus.policy.prefix.scan import Candidate, inter_candidates, intra_candidates
 
 
@@ -92,10 +92,10 @@ def test_seconds_saved_by_hand() -> None:
     """16 tokens at degree 2: 144 us of a less b, 800 us of c, and 2 us of alpha's strip at depth 1."""
     further = Candidate(1, 2, 1, 2, 6.0)
     strip = 5 * (32 * 33 - 16 * 17) / 2 - 5 * 16 * 16
-    assert seconds_saved(further, a_prefill_time(), BLOCK_TOKENS) == pytest.approx(
+    assert BlockSaving(a_prefill_time(), BLOCK_TOKENS).of(further) == pytest.approx(
         3 * (144e3 + 800e3 + strip), abs=6
     )
-    assert seconds_saved(Candidate(1, 1, 1, 0, 7e6), a_prefill_time(), BLOCK_TOKENS) == 7e6
+    assert BlockSaving(a_prefill_time(), BLOCK_TOKENS).of(Candidate(1, 1, 1, 0, 7e6)) == 7e6
 
 
 def test_seconds_saved_rank_both_lists_together() -> None:

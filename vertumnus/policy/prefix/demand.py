@@ -4,7 +4,7 @@ Counters are lazy: a scan advances one number, and a counter is scaled when it i
 node without demand has no counter.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from math import inf
 from typing import NamedTuple
 
@@ -85,12 +85,12 @@ class Demand:
 
     def access(self, key: BlockKey, degree: int) -> float:
         """Return access[z, C] now."""
-        counter = self._counters.get(key, {}).get(degree)
+        counter = self._counter(key, degree)
         return 0.0 if counter is None else counter.access * self._aged(counter)
 
     def missed_ns(self, key: BlockKey, degree: int) -> float:
         """Return missed[z, C] now [ns]."""
-        counter = self._counters.get(key, {}).get(degree)
+        counter = self._counter(key, degree)
         return 0.0 if counter is None else counter.missed_ns * self._aged(counter)
 
     def add_totals(self, degree: int, accesses: int, missed_ns: Nanoseconds) -> None:
@@ -114,11 +114,17 @@ class Demand:
 
     def busy(self) -> Busy:
         """Return where access or missed is above its bound now."""
-        accessed = [(key, degree, self.access(key, degree)) for key, degree in self._accessed]
-        missed = [(key, degree, self.missed_ns(key, degree)) for key, degree in self._missed]
         busy = Busy(
-            [item for item in accessed if item[2] > self._busy_access],
-            [item for item in missed if item[2] > self._busy_missed_ns],
+            [
+                (key, degree, access)
+                for key, degree, counter in self._counted(self._accessed)
+                if (access := counter.access * self._aged(counter)) > self._busy_access
+            ],
+            [
+                (key, degree, missed_ns)
+                for key, degree, counter in self._counted(self._missed)
+                if (missed_ns := counter.missed_ns * self._aged(counter)) > self._busy_missed_ns
+            ],
         )
         self._accessed = {(key, degree): None for key, degree, _ in busy.accessed}
         self._missed = {(key, degree): None for key, degree, _ in busy.missed}
@@ -153,6 +159,18 @@ class Demand:
         """Drop the block's counters."""
         self._counters.pop(key, None)
 
+    def _counted(self, places: Iterable[tuple[BlockKey, int]]) -> Iterator[tuple[BlockKey, int, Counter]]:
+        """Yield those of *places*, (block, degree), that were not forgotten, with their counters."""
+        counters, nothing = self._counters, dict[int, Counter]()
+        for key, degree in places:
+            counter = counters.get(key, nothing).get(degree)
+            if counter is not None:
+                yield key, degree, counter
+
+    def _counter(self, key: BlockKey, degree: int) -> Counter | None:
+        by_degree = self._counters.get(key)
+        return None if by_degree is None else by_degree.get(degree)
+
     def _touch(self, key: BlockKey, degree: int) -> Counter:
         by_degree = self._counters.get(key)
         if by_degree is None:
@@ -172,11 +190,8 @@ class Demand:
             counter.scan = self.scan
 
     def _aged(self, counter: Counter) -> float:
-        return self._power(self.scan - counter.scan)
-
-    def _power(self, age: int) -> float:
+        age, powers = self.scan - counter.scan, self._powers
         # by multiplication: pow() may differ between machines in the last bit (D9)
-        powers = self._powers
         while len(powers) <= age:
             powers.append(powers[-1] * powers[1])
         return powers[age]

@@ -123,9 +123,14 @@ class PrefixIndex:
     def replica_count(self, key: BlockKey, degree: int) -> int:
         """Return ReplicaCount(z, C): degree-C workers that hold the block [workers] (sec. 7.1)."""
         node = self._nodes.get(key)
-        if node is None:
-            return 0
-        return (self._fold(node.owners) & self._degree_mask.get(degree, 0)).bit_count()
+        return 0 if node is None else self.replicas_at(degree, node.owners)
+
+    def replicas_at(self, degree: int, owners: int) -> int:
+        """Return how many workers of *degree* hold what *owners* (a bitmask) hold [workers]."""
+        holders = self._holders_of.get(owners)
+        if holders is None:
+            holders = self._fold(owners)
+        return (holders & self._degree_mask.get(degree, 0)).bit_count()
 
     def install(self, path: Sequence[BlockKey], first_block: Blocks, owners: Iterable[Rank]) -> None:
         """Note that ``path[first_block:]`` is now held by *owners*, block by block."""

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from vertumnus.domain.cluster import CpGroup
 from vertumnus.domain.orders import TransferReason
 from vertumnus.domain.prefill_time import PrefillTimeModel
-from vertumnus.domain.units import BlockKey, Blocks, Tokens
+from vertumnus.domain.units import BlockKey, Blocks, Nanoseconds, Tokens
 from vertumnus.policy.prefix.destinations import Destinations
 from vertumnus.policy.prefix.index import PrefixIndex
 from vertumnus.policy.prefix.scan import Candidate
@@ -64,9 +64,8 @@ class Ranking:
         self, candidates: Iterable[Candidate], prefill_time: PrefillTimeModel, block_tokens: Tokens
     ) -> list[Replication]:
         """Return the choice by predicted seconds saved per byte."""
-        return self._choose(
-            _Ranked((-seconds_saved(c, prefill_time, block_tokens), c.depth), c) for c in candidates
-        )
+        saving = BlockSaving(prefill_time, block_tokens)
+        return self._choose(_Ranked((-saving.of(c), c.depth), c) for c in candidates)
 
     def _published(self, candidates: Sequence[Candidate]) -> list[_Ranked]:
         ranked = []
@@ -108,18 +107,31 @@ class Ranking:
         return True
 
 
-def seconds_saved(candidate: Candidate, prefill_time: PrefillTimeModel, block_tokens: Tokens) -> float:
-    """Return the prefill time that a replica of the candidate's block is predicted to save [ns].
+class BlockSaving:
+    """What replicas are predicted to save in prefill time; a scan asks for few depths, again and again."""
 
-    A first one what its degree has missed; a further one what each replica there saves: its accesses
-    times the time to compute the block behind its ancestors.
-    """
-    if not candidate.replicas:
-        return candidate.demand
-    cached, predict = (candidate.depth - 1) * block_tokens, prefill_time.predict
-    block_ns = predict(candidate.degree, 2 * block_tokens, cached)
-    block_ns -= predict(candidate.degree, block_tokens, cached + block_tokens)
-    return candidate.demand / candidate.replicas * block_ns
+    def __init__(self, prefill_time: PrefillTimeModel, block_tokens: Tokens) -> None:
+        self._predict = prefill_time.predict
+        self._block_tokens = block_tokens
+        self._block_ns: dict[tuple[int, Blocks], Nanoseconds] = {}
+
+    def of(self, candidate: Candidate) -> float:
+        """Return the prefill time that a replica of the candidate's block is predicted to save [ns].
+
+        A first one what its degree has missed; a further one what each replica there saves: its accesses
+        times the time to compute the block behind its ancestors.
+        """
+        if not candidate.replicas:
+            return candidate.demand
+        return candidate.demand / candidate.replicas * self._block(candidate.degree, candidate.depth)
+
+    def _block(self, degree: int, depth: Blocks) -> Nanoseconds:
+        took = self._block_ns.get((degree, depth))
+        if took is None:
+            block, cached = self._block_tokens, (depth - 1) * self._block_tokens
+            took = self._predict(degree, 2 * block, cached) - self._predict(degree, block, cached + block)
+            self._block_ns[degree, depth] = took
+        return took
 
 
 def _by_demand(candidate: Candidate) -> tuple[float, Candidate]:

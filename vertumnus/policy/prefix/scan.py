@@ -33,7 +33,9 @@ def inter_candidates(index: PrefixIndex, busy: Busy, degrees: Sequence[int]) -> 
     found = []
     for key, degree, missed_ns in busy.missed:
         node = index.node(key)
-        if degree in degrees and node is not None and node.owners and not index.replica_count(key, degree):
+        if degree not in degrees or node is None or not node.owners:
+            continue
+        if not index.replicas_at(degree, node.owners):
             found.append(Candidate(key, degree, node.depth, 0, missed_ns))
     return found
 
@@ -46,7 +48,7 @@ def intra_candidates(
     for key, degree, access in busy.accessed:
         node = index.node(key)
         if degree in degrees and node is not None:
-            replicas = index.replica_count(key, degree)
+            replicas = index.replicas_at(degree, node.owners)
             if replicas and access > replicas * theta_intra:
                 found.append(Candidate(key, degree, node.depth, replicas, access))
     return found
