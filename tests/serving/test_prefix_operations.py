@@ -1,4 +1,4 @@
-"""Copies, splits, merges, reclaims and evictions in any order: index, caches, links and slots agree."""
+"""Copies, splits, merges, reclaims, evictions in any order: index, caches, links, slots and memory agree."""
 
 from collections import Counter
 from random import Random
@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from tests.serving.test_transitions import MovingRig, shapes, wishes
 from tests.support.builders import BLOCK_TOKENS, shared_prefix_requests
+from tests.support.model_memory import ModelMemory
 from vertumnus.domain.cluster import CpGroup
 from vertumnus.domain.codec import ORDER, Record
 from vertumnus.domain.facts import (
@@ -23,6 +24,9 @@ from vertumnus.domain.facts import (
 from vertumnus.domain.orders import AdoptEpoch, NoteScan, Prefill, Reclaim, Transfer
 from vertumnus.policy.config import CacheConfig, PaperPolicy, VertumnusPolicy
 from vertumnus.policy.prefix.config import ManagerConfig
+from vertumnus.run.memory_check import MemoryCheck
+from vertumnus.run.pool import Pool
+from vertumnus.serving.loop import Loop
 from vertumnus.serving.replay import replay_facts, replay_inputs
 
 
@@ -45,7 +49,7 @@ def an_eager_manager(random: Random) -> CacheConfig:
 
 
 class PrefixRig(MovingRig):
-    """A moving pool whose manager and router copy all the time; every event is audited."""
+    """A moving pool whose manager and router copy all the time; every event is audited, memory included."""
 
     def __init__(
         self,
@@ -64,6 +68,10 @@ class PrefixRig(MovingRig):
         self.is_whole = True
         """Whether no split has stranded blocks."""
         super().__init__(seed, actions, composition, policy or VertumnusPolicy(), blocks_per_rank, **chaos)
+        self.memory = ModelMemory(self.engine, BLOCK_TOKENS)
+        pool, per_rank = Pool(self.fleet, self.control), self.cluster.blocks_per_rank
+        self.check = MemoryCheck(self.memory, self.memory.digests, pool, BLOCK_TOKENS, per_rank)
+        self.loop = Loop(self.check, self.fleet, self.control, self.check.noting(self.record))
 
     def record(self, source, body) -> None:
         """Hold what a step reuses against what the reports so far say of its worker."""
@@ -79,6 +87,9 @@ class PrefixRig(MovingRig):
         super().audit()
         assert len(self.control.prefixes.transfers) == len(self.fleet._transfers)
         self.check_ancestors()
+        self.check.after_event()
+        if not self.cache.report_delay_s:  # else the index is that of a moment that has passed
+            self.check.compare()
 
     def check_ancestors(self) -> None:
         """Unless a split strands blocks, every holder holds the whole prefix."""
@@ -100,7 +111,7 @@ class PrefixRig(MovingRig):
     def settle(self) -> None:
         """Let the copies under way end: they may outlive the last request."""
         while len(self.fleet._transfers):
-            event = self.engine.next()
+            event = self.check.next()
             assert event is not None
             self.loop.take(event)
             self.audit()
