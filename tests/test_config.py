@@ -184,6 +184,10 @@ def test_all_problems_come_at_once() -> None:
         ({"profile__degrees": [2]}, "cluster.degrees: found 4, profile m on h covers [2] (profile.degrees)"),
         ({"backend": {"kind": "live"}}, "model: found null, backend live needs one"),
         (
+            {"backend": {"kind": "live", "check_memory": True}, "cache": {"report_delay_s": 5}},
+            "cache.report_delay_s: found 5, must be 0 with backend.check_memory=true",
+        ),
+        (
             {"policy": {"name": "homo"}},
             "cluster.composition: found {4: 1, 2: 2}, policy homo needs all workers at one",
         ),
