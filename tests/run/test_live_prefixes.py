@@ -41,7 +41,7 @@ EAGER = (
 """Copies whatever was reused once, and lets go of it a few scans later."""
 
 PREFIX_BLOCKS = 6
-HOT, COLD = 40, 60
+HOT, COLD = 12, 30
 """Prompts of one prefix, and prompts that share nothing: more than a script asks for before it gives up."""
 
 
