@@ -116,6 +116,7 @@ BAD = [
     (("tool_agent",), "tool_agent: not a verb; an experiment is run with +experiment=tool_agent"),
     (("ls", "polici"), "ls polici: no such group; did you mean policy?"),
     (("report", "summry"), "report summry: no such report; did you mean summary?"),
+    (("report", "latest", "trie"), "the report comes first: vertumnus report trie latest"),
     (("report", "apple"), "report apple: neither a report (aiperf, cache_ops, "),
     (("report", "--jsn"), "unrecognized arguments: --jsn; see vertumnus report --help"),
     (("sql",), "a statement or --schema is required; see vertumnus sql --help"),

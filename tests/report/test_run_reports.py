@@ -67,6 +67,17 @@ def text_of(runs_dir: Path, run_id: str) -> str:
     return out.getvalue()
 
 
+@pytest.mark.parametrize(("others", "is_said"), [(None, False), (0.2, False), (0.94, True)])
+def test_a_busy_machine_is_said_beside_the_verdict(tmp_path: Path, others, is_said) -> None:
+    """A run is valid where its books balance; whose times it has is another thing."""
+    a_run(tmp_path, a_ulid(1), a_history(3), HEADER)
+    found = load_report(tmp_path, a_ulid(1))
+    found.run["others_cpu_share"] = others
+    out = io.StringIO()
+    print_summary(found, console_for(out))
+    assert ("the machine was busy with other programs" in out.getvalue()) is is_said
+
+
 def test_sql_and_metrics_agree(tmp_path: Path) -> None:
     """Attainment by bucket, breakdown and percentiles come out the same in SQL as in the metrics."""
     told = a_mixed_history()

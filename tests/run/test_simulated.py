@@ -175,3 +175,19 @@ def test_a_pace_changes_no_event(tmp_path: Path) -> None:
     for name in ("requests.parquet", "workers.parquet", "decisions.parquet", "faults.parquet"):
         assert (fast / name).read_bytes() == (paced / name).read_bytes(), name
     assert "paced at 20x" in plan(a_config(tmp_path, "backend.clock=paced", "backend.speed=20"))
+
+
+@pytest.mark.parametrize(("words", "is_said"), [(("arrival.rate=4",), True), (("arrival=trace",), False)])
+def test_another_pace_than_the_trace_s_own_is_said(tmp_path, words, is_said) -> None:
+    """A file of one request a second that is offered faster; a generator's pace is nobody's own."""
+    rows = (
+        f'{{"timestamp": {n * 1000}, "input_length": 600, "output_length": 1, "hash_ids": [{n}, {n + 99}]}}\n'
+        for n in range(20)
+    )
+    trace = tmp_path / "trace.jsonl"
+    trace.write_text("".join(rows))
+    out = StringIO()
+    config = a_config(tmp_path / "runs", "workload=conversation", f"workload.path={trace}", *words)
+    execute(config, Asked(words), Console(file=out, width=200))
+    told = "the trace's own rate is 1: arrival=trace keeps it"
+    assert (told in out.getvalue()) is is_said

@@ -41,6 +41,8 @@ def report(words: Sequence[str]) -> int:
                 f"report {name}: neither a report ({', '.join(report_names())}) nor a part of a run id"
             )
         name, run = "summary", name
+    if run in report_names() and name not in report_names():
+        raise ConfigError(f"report {name} {run}: the report comes first: vertumnus report {run} {name}")
     _require_one_output(read)
     if read.perfetto is not None:
         if name != "summary":

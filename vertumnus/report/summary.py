@@ -13,6 +13,8 @@ from vertumnus.report.run_report import STATUSES, RunReport
 
 LISTED_MOVES = 10
 """Transitions that the summary lists; the report `reconfigs` has them all."""
+BUSY_SHARE = 0.25
+"""Of the cores: where other programs used more, an executed run's times are theirs, too."""
 STAGES = ("drain", "park", "switch")
 
 
@@ -153,6 +155,8 @@ def _throughput(run: dict[str, Any]) -> str:
 def _print_verdict(run: dict[str, Any], console: Console) -> None:
     style = "bold green" if run["verdict"] == "VALID" else "bold red"
     console.print(f"{run['verdict']} ({run['status']})", style=style)
+    if (run["others_cpu_share"] or 0.0) > BUSY_SHARE:
+        console.print("  the machine was busy with other programs: its times say little", style="bold yellow")
     for reason in run["reasons"]:
         console.print(f"  - {reason}", style=style)
 

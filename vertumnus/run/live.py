@@ -23,7 +23,7 @@ from vertumnus.run.capacity import pool_rate
 from vertumnus.run.initial import settled
 from vertumnus.run.profiles import policy_warning, profile_line, require_hardware
 from vertumnus.run.session import Recorded, Session, serve_recorded
-from vertumnus.run.stream import Stream, arriving, load_stream
+from vertumnus.run.stream import Stream, arriving, load_stream, pace_note
 from vertumnus.trace.arrivals import mean_rate
 from vertumnus.trace.prompts import Prompt, live_prompts
 from vertumnus.trace.rows import TraceRow
@@ -63,6 +63,8 @@ def run_live(config: RunConfig, backend: LiveConfig, asked: Asked, console: Cons
         measured = _measure(config, engine, stream, console)
         rows = arriving(config, stream, measured.capacity)
         console.print(_load_line(rows, measured))
+        if note := pace_note(config, stream, rows):
+            console.print(note, soft_wrap=True, markup=False)
         prompts = _prompts(config, model, stream, rows)
         engine.prompts = {prompt.request.request_id: prompt.tokens for prompt in prompts}.__getitem__
         requests = [prompt.request for prompt in prompts]

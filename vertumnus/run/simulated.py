@@ -16,7 +16,7 @@ from vertumnus.run.capacity import pool_rate
 from vertumnus.run.initial import settled
 from vertumnus.run.profiles import policy_warning, profile_line
 from vertumnus.run.session import Recorded, Session, serve_recorded
-from vertumnus.run.stream import Stream, arriving, load_stream
+from vertumnus.run.stream import Stream, arriving, load_stream, pace_note
 from vertumnus.sim.config import SimConfig
 from vertumnus.sim.durations import Durations
 from vertumnus.sim.engine import SimEngine
@@ -36,6 +36,8 @@ def simulate(config: RunConfig, backend: SimConfig, asked: Asked, console: Conso
         console.print(warning, soft_wrap=True, markup=False)
     stream = load_stream(config)
     requests = simulated_requests(config, profile, stream)
+    if note := pace_note(config, stream, requests):
+        console.print(note, soft_wrap=True, markup=False)
     engine = virtual_engine(config, backend, profile, stream.block_tokens)
     session = Session(config, asked, profile, stream, requests)
     with rare_collections():

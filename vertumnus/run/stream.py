@@ -5,10 +5,10 @@ from typing import TypeAlias
 
 from vertumnus.config import RunConfig
 from vertumnus.domain.errors import ConfigError
-from vertumnus.domain.request import blocks_for
+from vertumnus.domain.request import Request, blocks_for
 from vertumnus.domain.units import Tokens
 from vertumnus.policy.config import StaticPolicy
-from vertumnus.trace.arrivals import with_arrivals
+from vertumnus.trace.arrivals import mean_rate, with_arrivals
 from vertumnus.trace.config import ArrivalConfig
 from vertumnus.trace.load import LoadedTrace, load_rows
 from vertumnus.trace.rows import TraceRow
@@ -16,6 +16,8 @@ from vertumnus.trace.sessions import predecessors
 
 Stream: TypeAlias = LoadedTrace
 """A workload at its trace's own times."""
+SAME_PACE = 1.25
+"""Rates that differ by less than this factor pass for one."""
 
 
 def load_stream(config: RunConfig) -> Stream:
@@ -62,6 +64,18 @@ def arriving(config: RunConfig, stream: Stream, capacity: float) -> list[TraceRo
     if arrival.load is not None:
         arrival = arrival.at_rate(arrival.load * capacity)
     return with_arrivals(stream.rows, arrival, config.seed)
+
+
+def pace_note(
+    config: RunConfig, stream: Stream, arrivals: Sequence[TraceRow] | Sequence[Request]
+) -> str | None:
+    """Return that *arrivals* come at another rate than the trace file's own; None where they do not."""
+    own, offered = mean_rate(stream.rows), mean_rate(arrivals)
+    if config.workload.path is None or own is None or offered is None:
+        return None
+    if max(own / offered, offered / own) < SAME_PACE:
+        return None
+    return f"requests come at {offered:.3g} req/s, the trace's own rate is {own:.3g}: arrival=trace keeps it"
 
 
 def _unservable(config: RunConfig, rows: Sequence[TraceRow], block_tokens: Tokens) -> Iterator[str]:

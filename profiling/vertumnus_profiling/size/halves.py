@@ -49,8 +49,8 @@ def _half(rows: Sequence[TraceRow], window: Mapping[str, Any], which: str) -> Ha
     rate = mean_rate(rows)
     if len(rows) < LEAST_REQUESTS or rate is None:
         raise ConfigError(
-            f"workload: the {which} half of the trace has {len(rows)} requests, must have at least "
-            f"{LEAST_REQUESTS}, not all at once"
+            f"workload: the {which} half of the trace has {len(rows)} requests, each half must have "
+            f"at least {LEAST_REQUESTS}, and not all at one instant"
         )
     requests = min(len(rows), MOST_REQUESTS)
     return Half({**window, "requests": requests}, requests, rate)
