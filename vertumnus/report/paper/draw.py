@@ -23,6 +23,8 @@ from vertumnus.report.paper.theme import Theme
 WIDTH = 4.0
 """Of a panel [inches]; a picture is no narrower than two of them."""
 HEIGHT = 3.1
+HANDLE, LETTER = 0.65, 0.075
+"""Of an entry of the legend: its line with the gaps, and a letter in the mean [inches]."""
 Dashes: TypeAlias = str | tuple[int, tuple[int, ...]]
 LINES: tuple[Dashes, ...] = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (1, 2)))
 """Dashes, which tell series apart as colours and marks do."""
@@ -80,10 +82,16 @@ def _legend(figure: Figure, grid: Sequence[Axes]) -> None:
             list(handles.values()),
             list(handles),
             loc="outside upper center",
-            ncols=min(len(handles), 6),
+            ncols=_beside(list(handles), float(figure.get_figwidth())),
             handlelength=3.0,  # a whole period of every dash
             frameon=False,
         )
+
+
+def _beside(labels: Sequence[str], width: float) -> int:
+    """Return how many entries of the legend fit beside one another into *width* [inches], at most 6."""
+    entry = HANDLE + LETTER * max(map(len, labels))
+    return max(1, min(len(labels), 6, int(width / entry)))
 
 
 class _Panel:
