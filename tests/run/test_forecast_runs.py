@@ -176,13 +176,14 @@ def test_a_log_that_still_grows_can_be_previewed(moved_still, tmp_path, capsys) 
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (["split", "0x4"], "there is no worker 0x4; in service: "),
+        (["split", "0x4"], "degree 2 is not supported; allowed: [4, 8]"),
+        (["split", "24x8"], "there is no worker 24x8; in its place: 24x4, 28x4"),
         (["merge", "0x8", "8x8"], "0x16 would not fit a node of 8 ranks"),
         (["merge", "24x4", "32x4"], "24x4 and 32x4 are not siblings"),
         (["merge", "24x4"], "found 1 workers, a merge takes 2"),
         (["split", "eight"], "must be named <first rank>x<degree> as 0x4, got eight"),
         (["drain", "0x8"], "invalid choice: 'drain'"),
-        (["split", "0x8", "--at", "-1"], "found -1, must be a number of seconds of at least 0"),
+        (["split", "0x8", "--at", "-1"], "found -1, must be seconds on the run's clock, from 0 to 1e9"),
         (["split", "0x8", "--at", "nan"], "found nan"),
         (["split", "0x8", "--at", "1e6"], "found 1e+06 s, but the log of run"),
         (["split", "0x8", "--replay", "0"], "found 0, must be above 0 and at most 300"),
