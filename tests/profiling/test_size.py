@@ -115,7 +115,7 @@ def test_halves_have_every_request_once() -> None:
     first, second = halves(window)
     assert first.window == {"start_s": 100.0, "duration_s": 30.0, "requests": first.requests}
     assert second.window == {"start_s": 130.0, "duration_s": 30.0, "requests": second.requests}
-    with pytest.raises(ConfigError, match="the first half of the trace has 68 requests, must have at least"):
+    with pytest.raises(ConfigError, match="the first half of the trace has 68 requests, each half must have"):
         halves(read_options([*POOL, "workload.requests=117"]).config)
 
 
