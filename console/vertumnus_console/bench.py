@@ -1,6 +1,6 @@
 """How fast the console is on a large pool: ``python -m vertumnus_console.bench``, a part of ``make bench``.
 
-A run of 512 workers at 50 requests/s is simulated until its trie has 100,000 nodes; then its last part is
+A run of 512 workers at 50 requests/s is simulated; then its last part, with the trie's nodes as told, is
 played at the run's own speed on each screen, without a terminal. Told are new pictures a second, how late the
 screen handles what comes, and how late a program that does nothing else is beside it, what the screen's
 thread works meanwhile, and the process's CPU time by the time watched. Then: what three attached consoles
