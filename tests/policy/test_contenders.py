@@ -5,10 +5,12 @@ from random import Random
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
-from tests.support.builders import a_cluster, a_control_plane, shared_prefix_requests
+from tests.support.builders import a_cluster, a_control_plane, a_prefill_time, shared_prefix_requests
 from tests.support.chaos import ChaosEngine
 from vertumnus.domain.cluster import CpGroup
+from vertumnus.domain.prefill_time import PrefillTimeModel
 from vertumnus.policy.candidates import WorkerState
 from vertumnus.policy.config import VertumnusPolicy
 from vertumnus.policy.contenders import contenders
@@ -63,10 +65,20 @@ def test_a_watched_run_is_the_run(seed: int, switches: dict[str, bool]) -> None:
     assert orders[0] == orders[1]
 
 
-def _run(seed: int, policy: VertumnusPolicy, watched: bool) -> list[object]:
+@pytest.mark.parametrize("seed", range(3))
+def test_a_longer_prefix_may_cost_more(seed: int) -> None:
+    """Where any prefix has a price of its own, few blocks promised are worse than none: the same choices."""
+    dear = {degree: replace(time, per_prefix_ns=4e6) for degree, time in a_prefill_time().by_degree.items()}
+    orders = [_run(seed, VertumnusPolicy(), watched, PrefillTimeModel(dear)) for watched in (False, True)]
+    assert orders[0] == orders[1]
+
+
+def _run(
+    seed: int, policy: VertumnusPolicy, watched: bool, times: PrefillTimeModel | None = None
+) -> list[object]:
     random = Random(seed)
     cluster = a_cluster({4: 2, 2: 3, 1: 6}, blocks_per_rank=24, degrees=(1, 2, 4))
-    control = a_control_plane(cluster, policy)
+    control = a_control_plane(cluster, policy, prefill_time=times)
     decisions: list[Decision] = []
     control.watch(Observer(decisions.append, lambda request_id: watched))
     told: list[object] = []

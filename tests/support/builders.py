@@ -91,14 +91,15 @@ def a_control_plane(
     kappa: dict[int, float] | None = None,
     correction: CorrectionConfig | None = None,
     admission: Admission | None = None,
+    prefill_time: PrefillTimeModel | None = None,
 ) -> ControlPlane:
-    """A control plane of *cluster* over the profile's times."""
+    """A control plane of *cluster* over the profile's times, or others."""
     cluster = cluster or a_cluster()
     return ControlPlane(
         policy or PaperPolicy(),
         cache or CacheConfig(),
         cluster.initial_composition(),
-        a_prefill_time(),
+        prefill_time or a_prefill_time(),
         block_tokens=BLOCK_TOKENS,
         blocks_per_rank=cluster.blocks_per_rank,
         max_attempts=cluster.max_attempts,

@@ -88,7 +88,8 @@ class Inquiry:
         if fetched is None:
             return cost
         if self._pulls is not None and group in self._receiving:
-            ready = self._pulls.receiver_fetch_ns(group, held)
+            ready_ns, blocks, _ = self._pulls.fetched(group, held)
+            fetched, ready = self._terms(group[1], blocks), ready_ns - self._now
         before, behind = self._queues[place].place(fetched.priority)
         wait = self._wait(place, before)
         pulled = (wait if wait > ready else ready) + fetched.unloaded_ns + fetched.delay_ns * behind
@@ -108,16 +109,18 @@ class Inquiry:
         return resident if len(choices) == 1 else min(choices, key=self._costs.of)
 
     def _promised_bound(self, worker: WorkerState, held: Blocks, promised: Sequence[Promise]) -> Nanoseconds:
-        """Return a bound for a worker whose offers may have to wait for those that bring the blocks [ns]."""
-        place, group = worker.place, worker.group
-        wait = self._wait(place)
-        here, fetched, ready = self._choice(group[1], promised[-1].blocks)
-        cost = wait + here.unloaded_ns
-        if fetched is None:
-            return cost
-        if self._pulls is not None and group in self._receiving:
-            ready = self._pulls.receiver_fetch_ns(group, held)
-        return min(cost, max(wait, ready) + fetched.unloaded_ns)
+        """Return a bound for a worker whose offers may have to wait for those that bring the blocks [ns].
+
+        Each prefix is looked at: one that is longer may cost more, as a correction differs by size, and
+        having any prefix has a price of its own.
+        """
+        wait, degree = self._wait(worker.place), worker.group[1]
+        costs = [wait + self._terms(degree, promise.blocks).unloaded_ns for promise in promised]
+        costs.append(wait + self._terms(degree, held).unloaded_ns)
+        if self._pulls is not None and held < self._pulls.best:
+            ready_ns, blocks, _ = self._pulls.fetched(worker.group, held)
+            costs.append(max(wait, ready_ns - self._now) + self._terms(degree, blocks).unloaded_ns)
+        return min(costs)
 
     def _choice(self, degree: int, held: Blocks) -> Choice:
         choice = self._choices.get((degree, held))

@@ -50,6 +50,17 @@ class Pull(NamedTuple):
     """That transfer."""
 
 
+class Fetched(NamedTuple):
+    """What fetching the missing blocks would bring to one worker."""
+
+    ready_ns: Nanoseconds
+    """When the blocks would be there [ns of the run's clock]."""
+    blocks: Blocks
+    """Leading blocks that the worker would hold then."""
+    under_way: Transfer | None
+    """The copy that brings them already; None where it would have to be made."""
+
+
 class Puller:
     """Prices pulls on the links as they are reserved, and begins the one that was chosen."""
 
@@ -149,9 +160,15 @@ class Pulls:
         """Return the wait for the other blocks, with *held* leading ones there and no copy under way [ns]."""
         return self._out_free + self._copy_time(self.best - held) - self._now
 
-    def receiver_fetch_ns(self, group: CpGroup, held: Blocks) -> Nanoseconds:
-        """Return the same for a worker that receives a copy [ns]."""
-        return self._ready(group, held)[0] - self._now
+    def fetched(self, group: CpGroup, held: Blocks) -> Fetched:
+        """Return what *group*, with *held* leading blocks and fewer than `best`, would have and when."""
+        transfers, keys = self._puller.transfers, self._request.block_keys or ()
+        under_way = transfers.bringing(group, keys[held])
+        if under_way is None:
+            free = max(self._out_free, transfers.links.in_free(group))
+            return Fetched(free + self._copy_time(self.best - held), self.best, None)
+        ready = transfers.links.end_of(under_way.transfer_id)
+        return Fetched(ready, self._reached(under_way.path, held), under_way)
 
     def price(
         self, worker: WorkerState, held: Blocks, wait_ns: Nanoseconds, service_ns: Nanoseconds
@@ -164,8 +181,7 @@ class Pulls:
         if held >= self.best:
             return None
         group = worker.group
-        ready, under_way = self._ready(group, held)
-        blocks = self.best if under_way is None else self._reached(under_way.path, held)
+        ready, blocks, under_way = self.fetched(group, held)
         service = self._service(group.degree, blocks)
         start = self._now + wait_ns
         if max(start, ready) + service >= start + service_ns:
@@ -174,15 +190,6 @@ class Pulls:
         if under_way is not None:
             return Pull(group, ready, held, blocks, cached, service, None, under_way.transfer_id)
         return Pull(group, ready, held, blocks, cached, service, self._source)
-
-    def _ready(self, group: CpGroup, held: Blocks) -> tuple[Nanoseconds, Transfer | None]:
-        """Return when the next missing block could be there, and the transfer under way that brings it."""
-        transfers, keys = self._puller.transfers, self._request.block_keys or ()
-        under_way = transfers.bringing(group, keys[held])
-        if under_way is not None:
-            return transfers.links.end_of(under_way.transfer_id), under_way
-        free = max(self._out_free, transfers.links.in_free(group))
-        return free + self._copy_time(self.best - held), None
 
     def _copy_time(self, blocks: Blocks) -> Nanoseconds:
         took = self._copy_ns.get(blocks)
