@@ -13,6 +13,7 @@ from vertumnus.commandline.messages import report_problems
 from vertumnus.domain.errors import ConfigError
 from vertumnus.domain.units import to_ns
 from vertumnus.records.run_dir import Listing, find_run, list_runs
+from vertumnus.run.simulated import rare_collections
 from vertumnus_console.acting import OperatorScreen
 from vertumnus_console.app import ConsoleApp
 from vertumnus_console.comparing import CompareScreen
@@ -37,7 +38,8 @@ def main(argv: Sequence[str]) -> int:
     except ConfigError as error:
         report_problems(error.problems)
         return BAD_INPUT
-    app.run()
+    with rare_collections():  # a replayed pool is millions of objects that stay
+        app.run()
     return app.return_code or OK
 
 

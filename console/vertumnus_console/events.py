@@ -5,6 +5,7 @@ from typing import NamedTuple
 from vertumnus.domain.move import Move
 from vertumnus.domain.units import SECOND, Nanoseconds, to_seconds
 from vertumnus.records.cache_ops import CacheOp
+from vertumnus.records.faults import LOSSES, Fault
 from vertumnus.records.reconfigs import Reconfig
 from vertumnus_console.aftermath import After
 from vertumnus_console.folds import Folds
@@ -26,7 +27,7 @@ class Event(NamedTuple):
 def events_of(folds: Folds) -> tuple[Event, ...]:
     """Return the newest of what went wrong, what operators did, moves and copies; newest first."""
     faults = (
-        Event(each.t_ns, each.kind, each.subject + (f": {each.reason}" if each.reason else ""))
+        Event(each.t_ns, each.kind, fault_text(each, folds))
         for each in folds.faults.faults[-EVENTS:]
         if each.kind != "wish_refused"  # among the acts
     )
@@ -51,6 +52,12 @@ def events_of(folds: Folds) -> tuple[Event, ...]:
     )
     newest = sorted([*faults, *unserved, *acts, *moves, *afters, *copies], key=lambda event: event.t_ns)
     return tuple(reversed(newest[-EVENTS:]))
+
+
+def fault_text(fault: Fault, folds: Folds) -> str:
+    """Return whom a fault befell and why; of a loss, what it means for the run, too."""
+    text = fault.subject + (f": {fault.reason}" if fault.reason else "")
+    return f"{text}; {folds.losses.consequence(fault.kind, fault.t_ns)}" if fault.kind in LOSSES else text
 
 
 def move_text(done: Reconfig) -> str:

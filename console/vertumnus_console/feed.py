@@ -12,7 +12,9 @@ from vertumnus_console.desk import Desk, DeskState, Wish
 from vertumnus_console.player import Player, Snapshot
 
 INTERVAL_S = 0.2
-"""Distance of two snapshots, and of two looks at a log that grows."""
+"""Distance of two snapshots, and of two looks at a log that grows, what they take included [s]."""
+LOOK_S = 0.1
+"""Between two looks of a screen whether there is a newer snapshot: often enough to miss none [s]."""
 
 Ask: TypeAlias = Callable[[Player], object]
 """What the operator wants of the player."""
@@ -84,16 +86,21 @@ class Feed(Thread):
             self._desk.close()
 
     def _follow(self) -> None:
-        next_look = 0.0
+        due = 0.0
         while True:
-            has_more = self._player.turn(monotonic())
-            if not has_more or monotonic() >= next_look:
-                next_look = monotonic() + INTERVAL_S
+            began = monotonic()
+            has_more = self._player.turn(began)
+            if not has_more or monotonic() >= due:
+                due = began + INTERVAL_S
                 self._desk.turn(self._player.is_live, monotonic())
                 self.desk = self._desk.state
                 self.latest = self._player.snapshot()
-            if not self._obey(0.0 if has_more else None if self._player.is_at_rest else INTERVAL_S):
+            if not self._obey(0.0 if has_more else self._patience_s(due)):
                 return
+
+    def _patience_s(self, due: float) -> float | None:
+        """Return how long there is nothing to do but what is asked [s]; None: for ever."""
+        return None if self._player.is_at_rest else max(0.0, due - monotonic())
 
     def _obey(self, wait_s: float | None) -> bool:
         """Wait up to *wait_s* for something asked (None: for ever) and do all of it; False to stop."""

@@ -18,6 +18,7 @@ from vertumnus.records.timeline import Handlers
 from vertumnus_console.acts import Acts
 from vertumnus_console.aftermath import Aftermath
 from vertumnus_console.busy import Busy
+from vertumnus_console.losses import Losses
 from vertumnus_console.residuals import Residuals
 from vertumnus_console.totals import Totals
 
@@ -25,6 +26,8 @@ TAPE = 400
 """Newest records that are kept for the log screen."""
 DECISIONS = 200
 """Newest placements that are kept."""
+CANDIDATES = 64
+"""The cheapest candidates of a placement that are kept; a copy of all of 512 workers' takes a second."""
 NOTES = 50
 """Newest windows that are kept."""
 
@@ -41,8 +44,11 @@ class Choice(NamedTuple):
     """One placement."""
 
     decision: Decision
+    """With the cheapest candidates, `CANDIDATES` of them."""
     policy: PolicyConfig
     """With the parameters that were in force."""
+    dearer: int = 0
+    """Candidates that are left out: they cost more than those that `decision` has."""
 
 
 class Folds:
@@ -59,6 +65,7 @@ class Folds:
         self.faults = FaultList(self._clock)
         self.reconfigs = ReconfigList(self._clock)
         self.cache_ops = CacheOpList(self._clock)
+        self.losses = Losses()
         self.aftermath = Aftermath(self.totals, self._clock)
         self.notes: deque[NoteWindow] = deque(maxlen=NOTES)
         """Newest windows of the controller, oldest first."""
@@ -66,6 +73,7 @@ class Folds:
         self._handlers = joined(
             *self.totals.tables,
             self.faults.handlers,
+            self.losses.handlers,
             self.acts.handlers,
             self.busy.handlers,
             self.residuals.handlers,
@@ -86,7 +94,27 @@ class Folds:
 
     def observe(self, decision: Decision, policy: PolicyConfig) -> None:
         """Take one placement, made with the parameters of *policy*."""
-        self.choices.append(Choice(decision, policy))
+        self.choices.append(_choice(decision, policy))
+
+
+def _choice(decision: Decision, policy: PolicyConfig) -> Choice:
+    """Return *decision* without its dearest candidates, if there are many; the chosen one stays."""
+    offers, costs, chosen = decision.offers, decision.costs, decision.chosen
+    dearer = len(offers) - CANDIDATES
+    if dearer <= 0:
+        return Choice(decision, policy)
+
+    def rank(place: int) -> tuple[bool, bool, int]:
+        cost = costs[place]
+        return place != chosen, cost is None, cost or 0
+
+    kept = sorted(sorted(range(len(offers)), key=rank)[:CANDIDATES])
+    shorter = decision._replace(
+        offers=tuple(offers[place] for place in kept),
+        costs=tuple(costs[place] for place in kept),
+        chosen=None if chosen is None else kept.index(chosen),
+    )
+    return Choice(shorter, policy, dearer)
 
 
 def _speed(header: LogHeader) -> float | None:

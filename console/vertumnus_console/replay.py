@@ -18,8 +18,8 @@ from vertumnus_console.keyframes import Keyframe, Keyframes, keyframe
 from vertumnus_console.shelf import Shelf
 
 WATCHED = 64
-"""Workers up to which every placement is kept with all its offers, in larger pools every second, third, ...:
-pricing 512 workers takes 8 ms a placement, finding the cheapest of them 1 ms."""
+"""Workers up to which every placement is kept, in larger pools every second, third, ...: pricing 512 workers
+takes 8 ms a placement, finding the cheapest of them 1 ms."""
 
 WORTH_KEEPING = 5_000
 """Events beyond the state on the shelf for which leaving puts a newer one there: half a second of replay."""

@@ -15,11 +15,12 @@ from textual.widgets import ContentSwitcher, Static
 from vertumnus.domain.cluster import CpGroup
 from vertumnus.domain.errors import VertumnusError
 from vertumnus.domain.units import to_seconds
+from vertumnus.records.faults import LOSSES
 from vertumnus.records.run_dir import RunDir
 from vertumnus_console.desk import DeskState
 from vertumnus_console.dialogs.help import help_screen
 from vertumnus_console.dialogs.text import TextScreen
-from vertumnus_console.feed import INTERVAL_S, Feed
+from vertumnus_console.feed import LOOK_S, Feed
 from vertumnus_console.folds import Choice
 from vertumnus_console.hindsight import hindsight
 from vertumnus_console.keys import KEYS, Key
@@ -85,7 +86,7 @@ class RunScreen(Screen[None]):
         """Look at the feed from now on."""
         self.query_one(TabLine).show("overview", self.keys_of)
         self.query_one(KeyLine).show(self.offered(), self.keys_of)
-        self.set_interval(INTERVAL_S, self.draw)
+        self.set_interval(LOOK_S, self.draw)
 
     # ---- drawing --------------------------------------------------------------------------------
 
@@ -138,6 +139,11 @@ class RunScreen(Screen[None]):
 
     def told(self, before: Snapshot | None, now: Snapshot) -> None:
         """Say what happened between two snapshots."""
+        if before is not None and before.follows and now.follows:
+            since = before.view.now_ns
+            lost = [event for event in now.view.events if event.kind in LOSSES and event.t_ns > since]
+            if lost:
+                self.say(f"lost: {lost[0].text}", "error")
         if before is not None and before.is_live and not now.is_live:
             self.say(f"the run has ended: {now.status}; the console goes on as a replay, q leaves it")
 

@@ -116,6 +116,25 @@ def test_a_page_tells_pulls_and_other_costs() -> None:
     assert page[4].split() == ["2x1", "512", "3", "12<0x2", "1000", "1000", "–", "1000", "12.3k", "chosen"]
 
 
+def test_of_many_candidates_the_cheapest_are_kept() -> None:
+    """Of 100 the 64 that cost least, in their order, with the chosen one, and how many are left out."""
+    offers = tuple(Offer(CpGroup(2 * place, 2), 0, 0, SECOND, 0) for place in range(100))
+    costs = tuple((place * 37 % 100) * SECOND if place % 10 else None for place in range(100))
+    chosen = costs.index(99 * SECOND)  # not the cheapest, and not among the 64 that are
+    folds = Folds(a_header())
+    folds.observe(Decision(0, 7, 0, offers, costs, (), chosen), PaperPolicy())
+    (kept,) = folds.choices
+    assert kept.dearer == 36 and len(kept.decision.offers) == len(kept.decision.costs) == 64
+    assert kept.decision.offers[kept.decision.chosen] == offers[chosen]
+    places = [offer.worker.first_rank // 2 for offer in kept.decision.offers]
+    assert places == sorted(places) and [costs[place] for place in places] == list(kept.decision.costs)
+    least = sorted(cost for cost in costs if cost is not None)[:63]
+    assert sorted(kept.decision.costs)[:63] == least
+    assert (
+        choices.told(kept).plain.splitlines()[-1] == "and 36 that cost more: vertumnus explain has them all"
+    )
+
+
 def test_what_came_of_a_placement() -> None:
     """What explain says of that placement, not of another of the same request, with the better worker."""
     candidates = [{"worker": "0x2", "hindsight_s": 1.0}, {"worker": "2x1", "hindsight_s": 0.75}]

@@ -181,7 +181,12 @@ def test_a_lost_rank_is_seen(recorded_run: RunDir, tmp_path: Path) -> None:
     assert [str(worker.group) for worker in view.workers if worker.state == "lost"] == ["0x4"]
     assert str(view.composition) == "4 x CP2 + 7 x CP4"
     assert view.workers[0].queued == 0 and view.workers[0].running == ()
-    assert Event(before.now_ns, "rank_lost", "rank 2: unplugged") in view.events
+    (lost,) = [event for event in view.events if event.kind == "rank_lost"]
+    assert before.workers[0].queued + len(before.workers[0].running) == 1
+    assert lost.text == (
+        "rank 2: unplugged; its worker is out of service; 1 request is placed anew; "
+        "the run goes on and ends INVALID"
+    )
     assert view.counts.arrived == before.counts.arrived and view.counts.finished == before.counts.finished
     player.close()
     growing.end()
@@ -197,10 +202,11 @@ def test_refused_requests_are_events() -> None:
     folds.tell(INPUT, RankLost(9, 1, 0, "gone"))
     folds.tell(FACT, RequestEnded(10, 1, "cancelled", 0))
     assert folds.totals.ended == {"rejected": 1, "cancelled": 1}
+    invalid = "the run goes on and ends INVALID"
     assert events_of(folds) == (
-        Event(9, "rank_lost", "rank 1: gone"),
+        Event(9, "rank_lost", f"rank 1: gone; its worker is out of service; {invalid}"),
         Event(7, "rejected", "request 0: too long"),
-        Event(5, "rank_lost", "rank 0: gone"),
+        Event(5, "rank_lost", f"rank 0: gone; its worker is out of service; {invalid}"),
     )
     assert folds.totals.whole().requests == 2 and folds.totals.whole().ttft_p50_s is None
 

@@ -30,7 +30,7 @@ def test_losses_are_told_once_each(tmp_path: Path, monkeypatch) -> None:
     ]
     assert happen(Record(FACT, HandoffFailed(2 * SECOND, 5, 0, 0, "torn"))) == []
     assert happen(Record(INPUT, RankLost(3 * SECOND, 0, 0, "killed by SIGKILL"))) == [
-        "at 3.0 s: rank lost, rank 0: killed by SIGKILL"
+        "at 3.0 s: rank lost, rank 0: killed by SIGKILL; the run goes on without it and ends INVALID"
     ]
     refused = [
         Record(INPUT, OperatorActed(4 * SECOND, 0, "script", "merge", (WORKERS[0], WORKERS[1]))),

@@ -19,6 +19,9 @@ from vertumnus.domain.units import Nanoseconds
 from vertumnus.records.clock import Clock
 from vertumnus.records.timeline import Handlers
 
+LOSSES = frozenset(("rank_lost", "decode_rank_lost", "worker_lost"))
+"""Kinds of faults after which the pool is another than the one configured: the run ends INVALID."""
+
 
 class Fault(Struct, frozen=True, gc=False):
     """One thing that went wrong, or was mended."""

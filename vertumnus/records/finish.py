@@ -6,6 +6,7 @@ from typing import NamedTuple
 from vertumnus.domain.errors import ConfigError
 from vertumnus.domain.units import Nanoseconds
 from vertumnus.records.decisions import CandidateRow
+from vertumnus.records.faults import LOSSES
 from vertumnus.records.folds import RunFolds
 from vertumnus.records.log import LogHeader, is_locked, read_log
 from vertumnus.records.lower_bound import LowerBound
@@ -93,8 +94,7 @@ def _never_arrived(start: RunStart, metrics: Metrics) -> tuple[str, ...]:
 
 def _losses(folds: RunFolds) -> tuple[str, ...]:
     """Return what makes the numbers those of another pool than the one configured."""
-    kinds = ("rank_lost", "decode_rank_lost", "worker_lost")
-    lost = [f"{fault.subject} ({fault.reason})" for fault in folds.faults if fault.kind in kinds]
+    lost = [f"{fault.subject} ({fault.reason})" for fault in folds.faults if fault.kind in LOSSES]
     return (f"lost during the run: {', '.join(lost)}",) if lost else ()
 
 

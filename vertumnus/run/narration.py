@@ -4,7 +4,7 @@ from collections.abc import Callable
 from time import monotonic
 
 from vertumnus.domain.units import to_seconds
-from vertumnus.records.faults import Fault
+from vertumnus.records.faults import LOSSES, Fault
 from vertumnus.records.recorder import Recorder
 from vertumnus.run.progress import Progress
 from vertumnus.serving.loop import Loop
@@ -15,17 +15,7 @@ FLUSH_S = 0.25
 A flush writes what would be written anyway; four a second cost nothing that shows.
 """
 
-SAID = frozenset(
-    (
-        "rank_lost",
-        "decode_rank_lost",
-        "worker_lost",
-        "step_failed",
-        "transition_failed",
-        "transition_reopened",
-        "wish_refused",
-    )
-)
+SAID = LOSSES | {"step_failed", "transition_failed", "transition_reopened", "wish_refused"}
 """Faults that are told while the run goes; those of single requests and copies are in its tables."""
 
 
@@ -83,4 +73,5 @@ class Narration:
 
 
 def _said(fault: Fault) -> str:
-    return f"{fault.kind.replace('_', ' ')}, {fault.subject}: {fault.reason}"
+    what = f"{fault.kind.replace('_', ' ')}, {fault.subject}: {fault.reason}"
+    return f"{what}; the run goes on without it and ends INVALID" if fault.kind in LOSSES else what

@@ -14,6 +14,7 @@ from vertumnus.domain.errors import ConfigError
 from vertumnus_console.preview import Preview, forecasting
 
 ASKED = "y or enter: do it    n or escape: leave it"
+ASKED_EARLY = "y or enter: do it without the forecast    n or escape: leave it"
 LOOKED_AT = "enter or escape: close; the run is over, nothing can be changed any more"
 LOOK_S = 0.1
 """Between two looks whether the preview is there [s]."""
@@ -62,6 +63,7 @@ class ConfirmMove(ModalScreen[bool]):
             error = self._forecast.exception()
             told = (f"no forecast: {error}",) if error is not None else self._forecast.result()
             self._tell("forecast", *told)
+            self._tell("choice", ASKED if self._is_asked else LOOKED_AT)
             self._settle()
 
     def _show(self) -> None:
@@ -70,9 +72,9 @@ class ConfirmMove(ModalScreen[bool]):
             self._is_legal = True
             told = self._preview.result()
             self._tell("preview", *told.lines)
-            self._tell("forecast", "next minute  forecasting ...")
+            self._tell("forecast", "next minute  forecasting, which takes a moment ...")
             self._forecast = forecasting(told.question)
-            self._tell("choice", ASKED if self._is_asked else LOOKED_AT)
+            self._tell("choice", ASKED_EARLY if self._is_asked else LOOKED_AT)
         else:
             lines = error.problems if isinstance(error, ConfigError) else (str(error),)
             self._tell("preview", "not possible:", *lines)

@@ -33,7 +33,8 @@ The newest placements, in ms: wait, service with P cached tokens, gpu: lambda
 times the extra GPU time, others: what those queued behind would wait longer,
 cost: what decided (with beta times service); next best and by how much. Enter:
 every candidate, its pending and pulled blocks, who was left out, what came. Of a
-pool of more than 64 workers every second, third, ... placement is here.""",
+pool of more than 64 workers every second, third, ... placement is here, with its
+64 cheapest candidates.""",
     "events": """\
 Moves under way with their bars: half for the drain, half for the switch. Below:
 what operators did, moves, copies with bytes and speed, faults; newest first.

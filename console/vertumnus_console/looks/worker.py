@@ -60,7 +60,8 @@ def _waiting(replay: Replay, group: CpGroup, now: Nanoseconds) -> list[str]:
 
 def _chosen(replay: Replay, group: CpGroup) -> list[str]:
     lines = []
-    for decision, _ in reversed(replay.folds.choices):
+    for choice in reversed(replay.folds.choices):
+        decision = choice.decision
         if decision.chosen is None or decision.offers[decision.chosen].worker != group:
             continue
         lines.append(_choice(decision, decision.offers[decision.chosen]))

@@ -83,6 +83,8 @@ def told(choice: Choice) -> Content:
         Content.styled(_columns("worker", *TERMS), "bold"),
         *(_candidate(choice, place) for place in order),
     ]
+    if choice.dearer:
+        lines.append(Content(f"and {choice.dearer} that cost more: vertumnus explain has them all"))
     if decision.excluded:
         lines.append(Content(""))
         lines += [Content(f"{worker!s:<7}left out: {reason}") for worker, reason in decision.excluded]
