@@ -1,170 +1,126 @@
 """What consoles cost the run that they are attached to: its CPU time a request, with feeds and without.
 
-Two like runs go at the same time, each a paced simulation in a process of its own that is held until all is
-attached: one has the feeds, the other none. Whatever else the machine does falls on both, the work of the
-feeds themselves, too. Each pair gives one ratio; which of the two has the feeds changes from pair to pair.
-Pairs without any feed tell how far two like runs differ anyway.
+Two like runs serve the same requests at the same time, on one core; the feeds, on other cores, follow now the
+one and now the other. A leg is a stretch of time in which they stay, and its ratio is what the first run took
+for the requests of that leg by what the second took for the same ones. Whatever else the machine does falls
+on both, the work of the feeds themselves, too; how far two like processes differ for good is in the ratios of
+all legs. So of two legs beside one another, with the feeds once at the first run and once at the second, one
+ratio by the other is the cost squared. Legs go 0 1 1 0 0 1 1 0 ...: two in a row with the feeds at the same
+run tell what two that are alike differ by anyway.
 """
 
-import subprocess
-import sys
-from collections.abc import Sequence
-from math import comb
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack, closing
+from itertools import pairwise
 from pathlib import Path
-from statistics import median
-from threading import Thread
-from time import process_time, sleep
-from typing import NamedTuple
+from time import monotonic, sleep
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
 
 from vertumnus.actions.client import ActionClient
-from vertumnus.records.run_dir import RunDir, list_runs
-from vertumnus_console.desk import Desk, Link
-from vertumnus_console.feed import Feed
-from vertumnus_console.player import Player
-from vertumnus_console.recording import recorded
+from vertumnus_console.bench_processes import Follower, Mark, Serving
+from vertumnus_console.intervals import LEVEL, interval
 
-HELD = 1e-6
-"""Speed at which nothing comes."""
-LOOK_S = 0.02
-"""Between two looks whether another process is ready [s]."""
+Floats: TypeAlias = NDArray[np.float64]
 
-
-class Interval(NamedTuple):
-    """A median, and two values between which the true one lies, as surely as `LEVEL` where it can be."""
-
-    median: float
-    low: float
-    high: float
-
-    def __str__(self) -> str:
-        return f"{self.median:.3f} [{self.low:.3f}-{self.high:.3f}]"
+WARM_S = 4.0
+"""What comes before the first leg: a run tells nothing of its first two seconds [s]."""
+FAST = 1e6
+"""Speed at which a run comes to its end after the last leg."""
 
 
-LEVEL = 0.95
+class Leg(NamedTuple):
+    """A stretch of time in which the feeds follow one of the two runs."""
+
+    begin_s: float
+    end_s: float
+    followed: int
+    """Number of the run, 0 or 1."""
 
 
 class Cost(NamedTuple):
     """A run's CPU time with feeds attached against that of a like one beside it."""
 
     feeds: int
-    requests: int
-    alone_us: tuple[float, ...]
-    """Of each run without feeds [us a request]."""
+    alone_us: float
+    """Of the run without feeds, the median leg [us a request]."""
+    requests: float
+    """Of each run, in all legs."""
     ratios: tuple[float, ...]
-    """With feeds / without, pair by pair."""
+    """With feeds / without, pair by pair of legs."""
     alike: tuple[float, ...]
-    """Of pairs in which neither has any."""
+    """Of pairs of legs in which the feeds follow the same run."""
 
     def __str__(self) -> str:
         return (
-            f"coordinator with {self.feeds} feeds / without, at the same time: {interval(self.ratios)}, "
-            f"two without: {interval(self.alike)}; {median(self.alone_us):.0f} us CPU a request, "
-            f"{len(self.ratios)} pairs of {self.requests:,} requests, {LEVEL:.0%} of the median"
+            f"coordinator's CPU a request with {self.feeds} feeds / without: {interval(self.ratios):.3f}, "
+            f"two legs that are alike: {interval(self.alike):.3f}; {self.alone_us:.0f} us a request, "
+            f"{len(self.ratios)} pairs of legs, {self.requests:,.0f} requests, {LEVEL:.0%} of the median"
         )
 
-
-def interval(values: Sequence[float]) -> Interval:
-    """Return the median of *values* between two of them, the innermost that hold it at `LEVEL`.
-
-    Of n values, the true median is below the k-th or above the k-th from the top with twice the binomial
-    probability of fewer than k; below six values even the outermost two are less sure.
-    """
-    ordered, count = sorted(values), len(values)
-    outside, place = 0.0, 0
-    for below in range(count // 2):
-        outside += 2 * comb(count, below) / 2**count
-        if outside > 1.0 - LEVEL:
-            break
-        place = below
-    return Interval(median(ordered), ordered[place], ordered[count - 1 - place])
+    def misses(self, bar: float) -> Iterator[str]:
+        """Yield where the median of the ratios is above *bar*."""
+        if (ratio := interval(self.ratios).median) > bar:
+            yield f"{self.feeds} feeds: {ratio:.3f} times the CPU a request, at most {bar:g} are meant"
 
 
-def cost(scratch: Path, words: Sequence[str], *, feeds: int, requests: int, speed: float, pairs: int) -> Cost:
-    """Measure *pairs* pairs of runs of *words* at *speed*, one with *feeds* consoles, and as many without."""
-    alone: list[float] = []
-    ratios: list[float] = []
-    alike: list[float] = []
-    for number in range(pairs):
-        for count, told in ((feeds, ratios), (0, alike)):
-            folder = scratch / f"{number}-{count}"
-            watched, other = _pair(folder, words, number % 2, feeds=count, requests=requests, speed=speed)
-            told.append(watched / other)
-            alone.append(1e6 * other / requests)
-    return Cost(feeds, requests, tuple(alone), tuple(ratios), tuple(alike))
+def cost(scratch: Path, words: Sequence[str], *, feeds: int, speed: float, legs: int, leg_s: float) -> Cost:
+    """Measure *legs* legs of *leg_s* seconds on two runs of *words* at *speed*, with *feeds* consoles."""
+    with ExitStack() as stack:
+        servings = [Serving(scratch / str(number), words) for number in range(2)]
+        for serving in servings:
+            stack.callback(serving.kill)
+        runs = [serving.attachable() for serving in servings]
+        followers = [Follower(runs) for _ in range(feeds)]
+        for follower in followers:
+            stack.callback(follower.kill)
+            follower.wait()
+        clients = [stack.enter_context(closing(ActionClient(run.actions, "bench"))) for run in runs]
+        _go_at(speed, clients)
+        sleep(WARM_S)
+        gone = [_leg(followers, followed, leg_s) for followed in order(legs)]
+        for follower in followers:
+            follower.end()
+        _go_at(FAST, clients)
+        return compared(feeds, gone, *(serving.marks() for serving in servings))
 
 
-def _pair(
-    folder: Path, words: Sequence[str], first: int, *, feeds: int, requests: int, speed: float
-) -> tuple[float, float]:
-    """Return the CPU seconds of the run that the feeds follow, number *first*, and of the other."""
-    folder.mkdir()
-    servings = [_serving(folder / str(number), words, requests) for number in range(2)]
-    runs = [_attachable(folder / str(number), serving) for number, serving in enumerate(servings)]
-    followers = [_started("follow", str(runs[first].path)) for _ in range(feeds)]
-    for follower in followers:
-        assert follower.stdout is not None
-        follower.stdout.readline()  # it says that it is attached
-    clients = [ActionClient(run.actions, "bench") for run in runs]
-    for serving, client in zip(servings, clients, strict=True):
-        assert serving.stdin is not None
-        serving.stdin.write("from here on\n")
-        serving.stdin.flush()
-        client.act("speed", value=speed)
-    seconds = [float(serving.communicate()[0]) for serving in servings]
+def _go_at(speed: float, clients: Iterable[ActionClient]) -> None:
     for client in clients:
-        client.close()
+        client.act("speed", value=speed)
+
+
+def order(legs: int) -> list[int]:
+    """Return which run is followed in each of *legs* legs: 0 1 1 0 0 1 1 0 ..."""
+    return [(leg + 1) // 2 % 2 for leg in range(legs)]
+
+
+def _leg(followers: Sequence[Follower], followed: int, leg_s: float) -> Leg:
+    begin = monotonic()
     for follower in followers:
-        follower.communicate()
-    return seconds[first], seconds[1 - first]
+        follower.attach(followed)
+    sleep(leg_s)
+    return Leg(begin, monotonic(), followed)
 
 
-def _serving(folder: Path, words: Sequence[str], requests: int) -> "subprocess.Popen[str]":
-    folder.mkdir()
-    return _started("serve", str(folder), *words, f"workload.requests={requests}")
+def compared(feeds: int, legs: Sequence[Leg], first: Sequence[Mark], second: Sequence[Mark]) -> Cost:
+    """Return the cost that the *legs* show, one after the other, with what two runs told of themselves."""
+    edges = [leg.begin_s for leg in legs] + [legs[-1].end_s]
+    ended = np.interp(edges, [mark.wall_s for mark in first], [mark.ended for mark in first])
+    one, other = (_taken(marks, ended) for marks in (first, second))
+    changes = np.sqrt((one / other)[:-1] / (one / other)[1:])
+    ratios, alike = [], []
+    for change, (before, after) in zip(changes.tolist(), pairwise(legs), strict=True):
+        if before.followed == after.followed:
+            alike.append(change)
+        else:
+            ratios.append(change if before.followed == 0 else 1 / change)
+    alone = np.where([leg.followed == 0 for leg in legs], other, one) / np.diff(ended)
+    return Cost(feeds, 1e6 * float(np.median(alone)), ended[-1] - ended[0], tuple(ratios), tuple(alike))
 
 
-def _started(*words: str) -> "subprocess.Popen[str]":
-    command = [sys.executable, "-m", "vertumnus_console.bench_feeds", *words]
-    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-
-
-def _attachable(folder: Path, serving: "subprocess.Popen[str]") -> RunDir:
-    while serving.poll() is None:
-        for listing in list_runs(folder):
-            if listing.run.actions.exists():
-                return listing.run
-        sleep(LOOK_S)
-    raise RuntimeError(f"the run ended with {serving.returncode} before anybody could attach")
-
-
-# ---- the processes ----------------------------------------------------------------------------------
-
-
-def serve(folder: Path, words: tuple[str, ...]) -> None:
-    """Carry out the run and print the CPU seconds that it took from a line on stdin on, tables included."""
-    begun = []
-
-    def begin() -> None:
-        sys.stdin.readline()
-        begun.append(process_time())
-
-    Thread(target=begin, daemon=True).start()
-    recorded(folder, (*words, "backend.clock=paced", f"backend.speed={HELD}"))
-    print(process_time() - begun[0])
-
-
-def follow(run: RunDir) -> None:
-    """Follow *run* as a console's feed does, say when it is attached, and end with the run."""
-    feed = Feed(Player(run, 1.0), Desk(run.actions, "bench", reads_only=False))
-    feed.start()
-    while feed.desk.link is not Link.CONNECTED:
-        sleep(LOOK_S)
-    print("attached", flush=True)
-    while feed.latest is None or feed.latest.is_live:
-        sleep(LOOK_S)
-    feed.stop()
-
-
-if __name__ == "__main__":
-    what, where, *others = sys.argv[1:]
-    serve(Path(where), tuple(others)) if what == "serve" else follow(RunDir(Path(where)))
+def _taken(marks: Sequence[Mark], ended: Floats) -> Floats:
+    """Return the CPU time that a run took from each number of *ended* requests to the next [s]."""
+    return np.diff(np.interp(ended, [mark.ended for mark in marks], [mark.cpu_s for mark in marks]))
