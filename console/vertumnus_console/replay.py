@@ -13,6 +13,7 @@ from vertumnus.records.log import GrowingLog
 from vertumnus.run.pool import Pool, pool_of
 from vertumnus.serving.loop import Loop
 from vertumnus.serving.replay import redo
+from vertumnus_console.agreement import Agreement
 from vertumnus_console.folds import Folds
 from vertumnus_console.keyframes import Keyframe, Keyframes, keyframe
 from vertumnus_console.shelf import Shelf
@@ -32,6 +33,7 @@ class _State(NamedTuple):
 
     pool: Pool
     folds: Folds
+    agreement: Agreement
     loop: Loop
     ahead: deque[Input]
     place: int
@@ -43,8 +45,9 @@ class _State(NamedTuple):
 class Replay:
     """Pool and totals of a run between two of its events.
 
-    Only the log's inputs are read: the pool says all facts and orders again, so that it always
-    stands between events, wherever the part of the log that is there ends.
+    Of the log's records the inputs are taken: the pool says all facts and orders again, so that it always
+    stands between events, wherever the part of the log that is there ends. Placements are held against the
+    log's (`agreement`).
     """
 
     def __init__(self, log: Path, shelf: Shelf | None = None) -> None:
@@ -65,7 +68,7 @@ class Replay:
     def advance(self, until_ns: Nanoseconds | None, events: int) -> bool:
         """Take at most *events* events, of those before *until_ns* if it is given.
 
-        Returns whether more of them are there at once.
+        Returns whether more of them are there at once. Raises Disagreement.
         """
         for _ in range(events):
             event = self._next()
@@ -132,16 +135,25 @@ class Replay:
 
     def _begin(self) -> None:
         pool, folds = pool_of(self.header), Folds(self.header)
-        loop = redo(pool.fleet, pool.control, folds.tell)
-        self._restore(_State(pool, folds, loop, deque(), self._start, None, 0))
+        agreement = Agreement(folds.tell)
+        loop = redo(pool.fleet, pool.control, agreement.tell)
+        self._restore(_State(pool, folds, agreement, loop, deque(), self._start, None, 0))
 
     def _state(self) -> _State:
         return _State(
-            self.pool, self.folds, self._loop, self._ahead, self._log.place, self.now_ns, self._events
+            self.pool,
+            self.folds,
+            self._agreement,
+            self._loop,
+            self._ahead,
+            self._log.place,
+            self.now_ns,
+            self._events,
         )
 
     def _restore(self, state: _State) -> None:
         self.pool, self.folds, self._loop = state.pool, state.folds, state.loop
+        self._agreement = state.agreement
         self._ahead = state.ahead
         self._events = state.events
         self.now_ns = state.now_ns
@@ -160,5 +172,6 @@ class Replay:
             batch = self._log.next_batch()
             if batch is None:
                 return None
+            self._agreement.read(batch)
             self._ahead.extend(cast(Input, record.body) for record in batch if record.source == INPUT)
         return self._ahead[0]

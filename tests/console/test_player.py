@@ -7,15 +7,19 @@ from pathlib import Path
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
+from msgspec.structs import replace
 
 from tests.support.builders import a_request
 from tests.support.consoles import GrowingRun, settled
 from tests.support.recorded import a_header
+from vertumnus.domain.cluster import CpGroup
 from vertumnus.domain.codec import FACT, INPUT, Record
 from vertumnus.domain.facts import RankLost, RequestArrived, RequestEnded
+from vertumnus.domain.orders import Prefill
 from vertumnus.domain.units import SECOND
 from vertumnus.records.log import LogDamaged
 from vertumnus.records.run_dir import RunDir
+from vertumnus_console.agreement import Disagreement
 from vertumnus_console.events import Event, events_of
 from vertumnus_console.folds import Folds
 from vertumnus_console.player import Player
@@ -188,6 +192,21 @@ def test_a_lost_rank_is_seen(recorded_run: RunDir, tmp_path: Path) -> None:
         "the run goes on and ends INVALID"
     )
     assert view.counts.arrived == before.counts.arrived and view.counts.finished == before.counts.finished
+    player.close()
+    growing.end()
+
+
+def test_a_replay_that_leaves_its_run_is_told(recorded_run: RunDir, tmp_path: Path) -> None:
+    """Where the log has a request at another worker than the replay has, it stops and says which."""
+    growing = GrowingRun(tmp_path, recorded_run)
+    placements = [place for place, record in enumerate(growing.left) if isinstance(record.body, Prefill)]
+    source, order = growing.left[placements[50]]
+    other = CpGroup(36, 2) if order.worker == CpGroup(38, 2) else CpGroup(38, 2)
+    growing.left[placements[50]] = Record(source, replace(order, worker=other))
+    growing.grow()
+    player = Player(growing.run, speed=1.0)
+    with pytest.raises(Disagreement, match=f"request {order.request_id} was placed at {other}"):
+        settled(player)
     player.close()
     growing.end()
 

@@ -25,12 +25,13 @@ class GrowingRun:
         self.run = RunDir.create(runs_dir, start, "")
         header, records = read_log(source.log)
         self._writer = LogWriter(self.run.log, header)
-        self._left: list[Record] = list(records)
+        self.left: list[Record] = list(records)
+        """Not written yet."""
 
     def grow(self, share: float = 1.0) -> None:
         """Write *share* of what is left."""
-        count = int(share * len(self._left))
-        now, self._left = self._left[:count], self._left[count:]
+        count = int(share * len(self.left))
+        now, self.left = self.left[:count], self.left[count:]
         for record in now:
             self._writer.append(*record)
         self._writer.flush()
