@@ -22,7 +22,8 @@ class Act(NamedTuple):
 
     def __str__(self) -> str:
         outcome = "accepted" if self.accepted else "refused"
-        reason = self.reason.removeprefix(f"{self.what}: ")  # a refusal names the wish once more
+        named, _, rest = self.reason.partition(": ")  # a refusal names the wish once more
+        reason = rest if rest and self.what.startswith(named) else self.reason
         return f"{self.who}: {self.what} {outcome}" + (f", {reason}" if reason else "")
 
 

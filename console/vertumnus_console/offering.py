@@ -87,6 +87,6 @@ def _label(key: Key, view: ClusterView, standing: Standing) -> str | None:
 
 
 def _has_tuned(drawn: Snapshot | None) -> bool:
-    """Return whether a parameter was changed lately, so that the change can be taken back."""
-    acts = () if drawn is None else drawn.view.acts
-    return any(act.accepted and act.what.startswith("tune") for act in acts)
+    """Return whether a parameter was changed lately and not changed back."""
+    done = [act.what for act in (() if drawn is None else drawn.view.acts) if act.accepted]
+    return sum(what.startswith("tune") for what in done) > done.count("undo")

@@ -51,7 +51,7 @@ class Parameters(ModalScreen[Setting | None]):
         field = self.query_one("#value", Input)
         field.disabled = False
         field.value = str(self._settings[self._chosen])
-        field.border_title = self._chosen
+        field.border_title, field.border_subtitle = self._chosen, "enter sets it"
         field.focus()
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
