@@ -283,4 +283,6 @@ def _superlative(busiest: WorkerView) -> str:
     if busiest.queue_ns:
         work = duration(to_seconds(busiest.queue_ns))
         return f"{busiest.group} has the most work now, {work}, busy {busiest.busy:.0%} of the last minute"
-    return f"{busiest.group} was the busiest of the last minute ({busiest.busy:.0%}); nobody has work just now"
+    return (
+        f"{busiest.group} was the busiest of the last minute ({busiest.busy:.0%}); nobody has work just now"
+    )

@@ -191,6 +191,10 @@ def test_acts_are_told_with_their_answers() -> None:
         (OperatorActed(1, 0, "ann", "merge", (LEFT, RIGHT)), Answer(0, False, "not now")),
         (OperatorActed(2, 1, "bob", "speed", value=5), Answer(1, True, "5x")),
         (OperatorActed(3, 2, "bob", "tune", setting="policy.beta", value=2.0), Answer(2, True, "1 -> 2")),
+        (
+            OperatorActed(4, 3, "bob", "tune", setting="policy.beta", value=-2.0),
+            Answer(3, False, "tune policy.beta: beta must be at least 1, got -2"),
+        ),
     ]
     for wish, answer in wishes:
         acts.handlers[OperatorActed](wish)
@@ -199,6 +203,7 @@ def test_acts_are_told_with_their_answers() -> None:
         "ann: merge 2x1 + 3x1 refused, not now",
         "bob: speed 5 accepted, 5x",
         "bob: tune policy.beta 2.0 accepted, 1 -> 2",
+        "bob: tune policy.beta -2.0 refused, beta must be at least 1, got -2",
     ]
     assert acts.speed == 5.0
 
