@@ -6,9 +6,11 @@ import pytest
 
 from vertumnus import sweep
 from vertumnus.cli import main
-from vertumnus.commandline import figure_runs
+from vertumnus.commandline import figure_report, figure_runs
 from vertumnus.commandline.exit_codes import BAD_INPUT, FAILED, INTERRUPTED, OK
+from vertumnus.commandline.figure_kept import Kept
 from vertumnus.records.run_dir import list_runs
+from vertumnus.report.compare.members import Members
 from vertumnus.report.paper import rates, table2
 from vertumnus.report.paper.catalogue import ENTRIES, chosen
 from vertumnus.sweep import Sweep
@@ -20,7 +22,7 @@ SLICE = ("figures", "figure2", "seed=0", "workload.requests=40", "--simulated")
 def test_a_slice_from_nothing_and_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """One run a degree; the second time nothing is run, and the report is the same to the byte."""
+    """One run a degree; again, nothing is composed, read or drawn; redrawn, it is the same to the byte."""
     monkeypatch.chdir(tmp_path)
     assert main(SLICE) == OK
     assert capsys.readouterr().out.splitlines() == ["figures/report.md", "figures/report.html"]
@@ -32,11 +34,26 @@ def test_a_slice_from_nothing_and_again(
     before = {file.name: file.read_bytes() for file in Path("figures").iterdir()}
 
     def refuse(*_: object, **__: object) -> None:
-        raise AssertionError("a run that is there was started again")
+        raise AssertionError("what is there was made again")
 
+    with monkeypatch.context() as patched:
+        patched.setattr(figure_report, "wanted_sweeps", refuse)
+        patched.setattr(figure_report, "members_by", refuse)
+        patched.setattr(figure_report, "illustrated", refuse)
+        assert main(SLICE) == OK
+    told = capsys.readouterr()
+    assert told.out.splitlines() == ["figures/report.md", "figures/report.html"]
+    assert told.err.startswith("figures: nothing has changed since 20") and "--redraw" in told.err
     monkeypatch.setattr(sweep, "run_sweep", refuse)
-    assert main(SLICE) == OK
+    assert main([*SLICE, "--redraw"]) == OK
     assert {file.name: file.read_bytes() for file in Path("figures").iterdir()} == before
+    Path("figures", "report.md").write_text("mine")
+    capsys.readouterr()
+    assert main(SLICE) == OK
+    assert "changed since 20" in (err := capsys.readouterr().err) and err.splitlines()[0].endswith(
+        ": the report"
+    )
+    assert Path("figures", "report.md").read_text() == text
 
 
 def test_a_chapter_that_cannot_be_made_leaves_the_others_whole(
@@ -49,8 +66,9 @@ def test_a_chapter_that_cannot_be_made_leaves_the_others_whole(
         raise KeyError("model")
 
     monkeypatch.setattr(table2, "_grid", broken)
-    assert main(["figures", "table1", "table2", "seed=0", "workload.requests=20"]) == FAILED
-    assert "table2 could not be made: 'model'" in capsys.readouterr().err
+    for _ in range(2):  # what has failed is not kept
+        assert main(["figures", "table1", "table2", "seed=0", "workload.requests=20"]) == FAILED
+        assert "table2 could not be made: 'model'" in capsys.readouterr().err
     text = Path("figures/report.md").read_text()
     assert "This chapter could not be made: 'model'" in text
     assert "L-Eval: requests | 2,369 | 20" in text
@@ -76,7 +94,19 @@ def test_what_is_executed_comes_first_and_failed_runs_end_nothing(
     monkeypatch.chdir(tmp_path)
     assert main(["figures", "table2", "figure2", "seed=0", "workload.requests=20"]) == FAILED
     assert swept == ["prefill_times_live", "deadlines", "prefill_times"]
-    assert Path("figures/report.md").exists()
+    assert Path("figures/report.md").exists() and Kept.find(Path("figures")) is None
+
+
+def test_a_report_without_all_runs_is_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever became of them since they were counted: the next call looks again."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(figure_report, "make_runs", lambda *_: OK)
+    monkeypatch.setattr(figure_report, "of_runs", lambda *_: {})
+    monkeypatch.setattr(
+        figure_report, "members_by", lambda _, sweeps: dict.fromkeys(sweeps, Members([], ["gone"]))
+    )
+    assert main(["figures", "table1", "seed=0", "workload.requests=20"]) == OK
+    assert Path("figures/report.md").exists() and Kept.find(Path("figures")) is None
 
 
 def test_an_interrupt_ends_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, swept: list[str]) -> None:

@@ -1,6 +1,5 @@
 """The runs behind the paper's tables and figures: the sweeps that they need, and what is missing of each."""
 
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -11,26 +10,13 @@ from vertumnus import sweep
 from vertumnus.commandline import sweeps
 from vertumnus.commandline.exit_codes import INTERRUPTED, worst
 from vertumnus.commandline.figure_times import TimeLeft, time_text
+from vertumnus.commandline.figure_wanted import Wanted
 from vertumnus.commandline.hydra_configs import hydra_configs
 from vertumnus.commandline.jobs import Composed, composed_jobs, valid_config
+from vertumnus.commandline.messages import tell
 from vertumnus.commandline.overrides import job_words
 from vertumnus.live.machine import usable_cores
 from vertumnus.report.compare.members import words_by_key
-from vertumnus.report.paper.catalogue import Entry
-
-
-class Wanted(NamedTuple):
-    """Tables and figures, and what was typed for their runs."""
-
-    entries: Sequence[Entry]
-    overrides: Sequence[str]
-    runs_dir: Path
-    only: Sequence[str]
-    """KEY=a,b of the sweeps."""
-    is_full: bool
-    """Whether all that the sweeps declare is run, not only what the entries need."""
-    is_simulated: bool
-    """Whether executed runs are left out."""
 
 
 class Swept(NamedTuple):
@@ -40,6 +26,11 @@ class Swept(NamedTuple):
     composed: Sequence[Composed]
     jobs: Sequence[sweep.Job]
     words: Sequence[str]
+
+    @property
+    def sweep(self) -> str:
+        """The id of its sweep."""
+        return sweep.id_of(self.jobs)
 
     @property
     def is_live(self) -> bool:
@@ -78,7 +69,7 @@ def make_runs(found: Sequence[Swept], wanted: Wanted, places: int | None) -> int
     codes = []
     for number, each in enumerate(to_do, 1):
         count = f"{missing[each.experiment]} of {len(each.jobs)} runs to do{time_text(left.seconds())}"
-        _tell(f"figures: sweep {number} of {len(to_do)}, {each.experiment}: {count}")
+        tell(f"figures: sweep {number} of {len(to_do)}, {each.experiment}: {count}")
         ended = sweep.run_sweep(each.jobs, each.words, places=at_a_time[each.experiment])
         codes.append(sweeps.exit_code(ended))
         if codes[-1] == INTERRUPTED:
@@ -92,7 +83,7 @@ def _missing(found: Sequence[Swept], runs_dir: Path) -> dict[str, int]:
     there = sweep.runs_there(runs_dir, ((each.jobs, each.words) for each in found))
     missing = {each.experiment: len(each.jobs) - len(ends) for each, ends in zip(found, there, strict=True)}
     count = sum(len(each.jobs) for each in found)
-    _tell(f"figures: {count} runs, {count - sum(missing.values())} of them there")
+    tell(f"figures: {count} runs, {count - sum(missing.values())} of them there")
     return missing
 
 
@@ -118,7 +109,3 @@ def _swept(experiment: str, wanted: Wanted, loader: ConfigLoader) -> Swept:
     composed = composed_jobs(asked, loader, is_sweep=True, only=wanted.only, keep=is_needed)
     jobs = [sweep.Job(job.words, valid_config(job)) for job in composed]
     return Swept(experiment, composed, jobs, words)
-
-
-def _tell(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)

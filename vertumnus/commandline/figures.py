@@ -1,23 +1,22 @@
 """The verb ``figures``: the paper's tables and figures as one report; what is missing for it is run."""
 
 import argparse
-import sys
 from argparse import Namespace
 from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
-from vertumnus import sweep
-from vertumnus.commandline.exit_codes import FAILED, INTERRUPTED, OK, worst
-from vertumnus.commandline.figure_runs import Swept, Wanted, make_runs, wanted_sweeps
+from vertumnus.commandline.exit_codes import OK
+from vertumnus.commandline.figure_kept import Kept
+from vertumnus.commandline.figure_sources import given
+from vertumnus.commandline.figure_wanted import Wanted
 from vertumnus.commandline.flags import positive, run_parser
+from vertumnus.commandline.messages import tell
 from vertumnus.domain.errors import ConfigError
-from vertumnus.report.compare.members import members_by
 from vertumnus.report.paper.catalogue import ENTRIES, NAMES, chosen
-from vertumnus.report.paper.chapter import Runs
 
 EPILOG = """\
-  vertumnus figures                                    all of them; again later, only what has changed is run
+  vertumnus figures                                    all of them; again later, only what has changed
   vertumnus figures table1 figure13                    some of them
   vertumnus figures figure13 seed=1 workload.requests=2000    a slice, to look at; overrides go to every run
   vertumnus figures --simulated                        without what is executed on this machine's ranks
@@ -34,11 +33,29 @@ def figures(words: Sequence[str]) -> int:
     overrides = [word for word in read.words if _is_override(word)]
     wanted = Wanted(chosen(names), overrides, read.runs_dir, read.only, read.full, read.simulated)
     _require(overrides, read.out)
-    swept = wanted_sweeps(wanted)
-    code = make_runs(swept, wanted, read.jobs)
-    if code == INTERRUPTED:
-        return code
-    return worst([code, _write(swept, wanted, read.out)])
+    sources = given(wanted)
+    kept = Kept.find(read.out)
+    if not read.redraw and sources is not None and kept is not None and kept.is_of(sources):
+        changed = kept.changed(sources, wanted.runs_dir)
+        if not changed:
+            return _unchanged(kept)
+        tell(f"figures: changed since {_since(kept)}: {', '.join(changed)}")
+    from vertumnus.commandline.figure_report import make_report  # here: it imports Hydra and matplotlib
+
+    return make_report(wanted, read.out, read.jobs, sources)
+
+
+def _unchanged(kept: Kept) -> int:
+    tell(f"figures: nothing has changed since {_since(kept)}; --redraw makes the report again")
+    for page in kept.pages:
+        print(page)
+    for remark in kept.remarks:
+        tell(remark)
+    return OK
+
+
+def _since(kept: Kept) -> str:
+    return f"{kept.made_at:%Y-%m-%d %H:%M}"
 
 
 def _read(words: Sequence[str]) -> Namespace:
@@ -66,6 +83,11 @@ def _read(words: Sequence[str]) -> Namespace:
         action="store_true",
         help="all policies and seeds that the sweeps declare, not only the paper's",
     )
+    parser.add_argument(
+        "--redraw",
+        action="store_true",
+        help="make the report again, though nothing that it is made of has changed",
+    )
     parser.add_argument("--list", action="store_true", help="list the tables and figures, and stop")
     return parser.parse_intermixed_args(list(words))
 
@@ -88,24 +110,3 @@ def _require(overrides: Sequence[str], out: Path) -> None:
         problems.append("figures: matplotlib is not installed; pip install 'vertumnus[figures]'")
     if problems:
         raise ConfigError(*problems)
-
-
-def _write(swept: Sequence[Swept], wanted: Wanted, out: Path) -> int:
-    from vertumnus.report.paper.write import illustrated, write_report  # here: it imports matplotlib
-
-    sweeps = {each.experiment: [sweep.id_of(each.jobs)] for each in swept}
-    runs = Runs(wanted.runs_dir, members_by(wanted.runs_dir, sweeps))
-    sections = [illustrated(entry, runs, wanted.overrides) for entry in wanted.entries]
-    for page in write_report(out, sections, _remarks(wanted)):
-        print(page)
-    if any(each.section.left_out for each in sections):
-        print("some runs are left out; the report names them", file=sys.stderr)
-    failures = [each.section for each in sections if each.section.failure]
-    for section in failures:
-        print(f"{section.entry.name} could not be made: {section.failure}", file=sys.stderr)
-    return FAILED if failures else OK
-
-
-def _remarks(wanted: Wanted) -> list[str]:
-    narrowed = [*wanted.overrides, *(f"--only {word}" for word in wanted.only)]
-    return [f"A slice, made with {' '.join(narrowed)}: no basis for conclusions."] if narrowed else []

@@ -6,6 +6,11 @@ import traceback
 from collections.abc import Sequence
 
 
+def tell(line: str) -> None:
+    """Print a *line* of narration."""
+    print(line, file=sys.stderr, flush=True)
+
+
 def report_problems(problems: Sequence[str]) -> None:
     """Print *problems* on stderr, one line each; under VERTUMNUS_DEBUG=1 the traceback too."""
     if os.environ.get("VERTUMNUS_DEBUG") == "1" and sys.exc_info()[0] is not None:

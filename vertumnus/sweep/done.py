@@ -49,6 +49,5 @@ def _newest(job: Job, sweep: str, runs: Sequence[dict[str, Any]]) -> str | None:
 
 def _trace_changed(job: Job) -> datetime | None:
     """Return when the job's trace files were last written [UTC]; None when it reads none."""
-    paths = (job.config.workload.path, getattr(job.config.initial, "path", None))
-    written = [Path(path).stat().st_mtime for path in paths if path is not None]
+    written = [Path(trace).stat().st_mtime for trace in job.traces]
     return datetime.fromtimestamp(max(written), UTC).replace(tzinfo=None) if written else None

@@ -37,6 +37,12 @@ class Job:
         return code_hash(self.is_live)
 
     @property
+    def traces(self) -> list[str]:
+        """The trace files that it reads."""
+        paths = (self.config.workload.path, getattr(self.config.initial, "path", None))
+        return [path for path in paths if path is not None]
+
+    @property
     def record(self) -> SweepJob:
         """What is kept of it in the sweep's record."""
         return SweepJob(

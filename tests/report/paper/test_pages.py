@@ -13,9 +13,11 @@ from vertumnus.report.paper.panels import Bars, Panel, Picture, Series
 from vertumnus.report.paper.section import Section, glance
 
 pytest.importorskip("matplotlib")
+from matplotlib import rc_context
+
 from vertumnus.report.paper.draw import draw
 from vertumnus.report.paper.theme import DARK, LIGHT
-from vertumnus.report.paper.write import drawn, write_report
+from vertumnus.report.paper.write import PAGES, drawn, report_files, write_files
 
 LINES = Panel(
     "(a) <lines>",
@@ -59,9 +61,9 @@ def a_section(**changes: object) -> Section:
 
 def test_all_is_on_both_pages_and_the_html_page_needs_no_other_file(tmp_path: Path) -> None:
     """Statements, pictures, tables, causes and what was left out; the HTML page has its pictures in it."""
-    pages = write_report(tmp_path / "out", [drawn(a_section())], ["A slice."])
-    assert [page.name for page in pages] == ["report.md", "report.html"]
-    text, page = (file.read_text() for file in pages)
+    files = report_files([drawn(a_section())], ["A slice."])
+    write_files(tmp_path / "out", files)
+    text, page = (files[name].decode() for name in PAGES)
     for part in (
         "3.00x (2.90x to 3.10x)",
         "+50.0 %",
@@ -81,21 +83,26 @@ def test_all_is_on_both_pages_and_the_html_page_needs_no_other_file(tmp_path: Pa
         assert (tmp_path / "out" / name).stat().st_size > 1_000
 
 
-def test_the_same_numbers_give_the_same_files(tmp_path: Path) -> None:
+def test_the_same_numbers_give_the_same_files() -> None:
     """No date, no version, no random id in any of them."""
-    write_report(tmp_path / "one", [drawn(a_section())])
-    write_report(tmp_path / "two", [drawn(a_section())])
-    files = sorted(file.name for file in (tmp_path / "one").iterdir())
-    assert len(files) == 6
-    for name in files:
-        assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes(), name
+    one, two = (report_files([drawn(a_section())]) for _ in range(2))
+    assert len(one) == 6
+    for name, data in one.items():
+        assert data == two[name], name
+
+
+def test_settings_of_the_user_make_no_other_pictures() -> None:
+    """What a matplotlibrc says of lines and fonts is not asked for."""
+    with rc_context({"lines.linewidth": 9.0, "font.family": "serif", "savefig.dpi": 30}):
+        files = drawn(a_section()).files
+    assert files == drawn(a_section()).files
 
 
 def test_a_folder_that_cannot_be_made_is_an_error(tmp_path: Path) -> None:
     """The message names what is in the way."""
     (tmp_path / "file").write_text("")
     with pytest.raises(ConfigError, match=r"--out: .*file.*cannot be written"):
-        write_report(tmp_path / "file" / "out", [drawn(a_section())])
+        write_files(tmp_path / "file" / "out", report_files([drawn(a_section())]))
 
 
 def test_what_the_head_of_the_report_counts() -> None:

@@ -9,7 +9,7 @@ from math import ceil
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
-from matplotlib import rc_context
+from matplotlib import rc_context, rcdefaults, rcParams
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -39,7 +39,9 @@ AS_FILE: Mapping[str, Mapping[str, object]] = {
 
 def draw(picture: Picture, theme: Theme) -> dict[str, bytes]:
     """Return *picture* as the bytes of a file of each kind of `AS_FILE`."""
-    with rc_context(theme.settings):  # type: ignore[arg-type]
+    with rc_context():
+        rcdefaults()  # a matplotlibrc of the user's would make other files of the same numbers
+        rcParams.update(theme.settings)  # type: ignore[arg-type]
         columns = min(picture.columns, len(picture.panels))
         rows = ceil(len(picture.panels) / columns)
         figure = Figure(figsize=(WIDTH * max(columns, 2), HEIGHT * rows + 0.35), layout="constrained")

@@ -15,6 +15,7 @@ from vertumnus.report.paper.markdown import markdown
 from vertumnus.report.paper.section import Section, failed_section, make_section
 from vertumnus.report.paper.theme import THEMES
 
+PAGES = ("report.md", "report.html")
 TITLE = "The paper's evaluation, from our runs"
 INTRO = (
     "Each table and figure of Adaptive Context Parallelism for Production LLM Serving beside what our runs "
@@ -62,26 +63,29 @@ def drawn(section: Section) -> Illustrated:
     return Illustrated(section, svg, files)
 
 
-def write_report(out: Path, made: Sequence[Illustrated], remarks: Sequence[str] = ()) -> list[Path]:
-    """Write the report of the sections *made* into the folder *out* and return its pages.
+def report_files(made: Sequence[Illustrated], remarks: Sequence[str] = ()) -> dict[str, bytes]:
+    """Return the files of the report of the sections *made* by name, its `PAGES` last.
 
-    *remarks* say what is special about its runs. Raises ConfigError when a file cannot be written.
+    *remarks* say what is special about its runs.
     """
     sections = [each.section for each in made]
     svg = {key: data for each in made for key, data in each.svg.items()}
-    files = {name: data for each in made for name, data in each.files.items()}
     intro = (*INTRO, *remarks)
-    pages = {
-        "report.md": markdown(TITLE, intro, sections).encode(),
-        "report.html": html(TITLE, intro, sections, svg).encode(),
+    pages = (markdown(TITLE, intro, sections), html(TITLE, intro, sections, svg))
+    return {
+        **{name: data for each in made for name, data in each.files.items()},
+        **{name: page.encode() for name, page in zip(PAGES, pages, strict=True)},
     }
+
+
+def write_files(out: Path, files: Mapping[str, bytes]) -> None:
+    """Write *files* into the folder *out*. Raises ConfigError when one cannot be written."""
     try:
         out.mkdir(parents=True, exist_ok=True)
-        for name, data in {**files, **pages}.items():
+        for name, data in files.items():
             _write(out / name, data)
     except OSError as error:
         raise ConfigError(f"--out: {error.filename or out}: cannot be written: {error.strerror}") from error
-    return [out / name for name in pages]
 
 
 def _write(file: Path, data: bytes) -> None:

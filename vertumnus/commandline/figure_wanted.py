@@ -1,0 +1,30 @@
+"""What was asked of the verb ``figures``."""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from vertumnus.records.run_row import canonical_json
+from vertumnus.report.paper.catalogue import Entry
+
+
+class Wanted(NamedTuple):
+    """Tables and figures, and what was typed for their runs."""
+
+    entries: Sequence[Entry]
+    overrides: Sequence[str]
+    runs_dir: Path
+    only: Sequence[str]
+    """KEY=a,b of the sweeps."""
+    is_full: bool
+    """Whether all that the sweeps declare is run, not only what the entries need."""
+    is_simulated: bool
+    """Whether executed runs are left out."""
+
+    @property
+    def text(self) -> str:
+        """Return all of it as one line, with the folder that relative paths begin in."""
+        entries = [entry.name for entry in self.entries]
+        folders = [os.getcwd(), str(self.runs_dir)]
+        return canonical_json([entries, self.overrides, folders, self.only, self.is_full, self.is_simulated])
