@@ -9,10 +9,11 @@ from vertumnus.cli import main
 from vertumnus.commandline import figure_report, figure_runs
 from vertumnus.commandline.exit_codes import BAD_INPUT, FAILED, INTERRUPTED, OK
 from vertumnus.commandline.figure_kept import Kept
+from vertumnus.commandline.figure_wanted import chosen
 from vertumnus.records.run_dir import list_runs
 from vertumnus.report.compare.members import Members
 from vertumnus.report.paper import rates, table2
-from vertumnus.report.paper.catalogue import ENTRIES, chosen
+from vertumnus.report.paper.catalogue import ENTRIES
 from vertumnus.sweep import Sweep
 
 pytest.importorskip("matplotlib")
@@ -128,19 +129,23 @@ def test_the_curves_have_the_rates_that_are_tuned(tmp_path: Path) -> None:
 
 
 def test_the_list_names_every_entry(capsys: pytest.CaptureFixture[str]) -> None:
-    """With its title, in the paper's order."""
+    """With its title and experiments, in the paper's order; of a name, the one that has it."""
     assert main(["figures", "--list"]) == OK
     lines = capsys.readouterr().out.splitlines()
-    assert [line.split()[0] for line in lines] == [entry.name for entry in ENTRIES]
+    assert [line.split()[0] for line in lines] == ["name", *(entry.name for entry in ENTRIES)]
+    assert main(["figures", "figure8", "--list"]) == OK
+    assert [line.split()[0] for line in capsys.readouterr().out.splitlines()] == ["name", "figures7-9"]
 
 
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["figure1"], "figure1: no such table or figure; there are: table1, "),
+        (["figure1"], "figure1: no such table or figure; did you mean figure14? (allowed: table1, "),
         (["table1", "experiment=tool_agent"], "the figures choose their experiments"),
         (["table1", "runs_dir=elsewhere"], "runs_dir=elsewhere: has no effect here; use --runs-dir"),
+        (["fig13"], "fig13: no such table or figure; did you mean figure13?"),
         (["table1", "seeed=1"], "seeed"),
+        (["table1", "--only", "seed"], "--only: found seed, must be KEY=VALUE"),
         (["table1", "--jobs", "0"], "--jobs: found 0, must be a whole number of at least 1"),
         (["table1", "--out", "file"], "--out: found file, which is no folder"),
     ],

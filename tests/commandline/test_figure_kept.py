@@ -11,10 +11,9 @@ import pytest
 from vertumnus.commandline import figure_sources
 from vertumnus.commandline.figure_kept import MADE_OF, Kept, MadeOf
 from vertumnus.commandline.figure_sources import given, of_report, of_runs, of_traces
-from vertumnus.commandline.figure_wanted import Wanted
+from vertumnus.commandline.figure_wanted import Wanted, chosen
 from vertumnus.records.provenance import RunStart
 from vertumnus.records.sweeps import SweepJob, SweepRecord, write_sweep
-from vertumnus.report.paper.catalogue import chosen
 
 SWEEP = "prefill_times-0"
 REPORT = {"figure2.svg": b"<svg/>", "report.md": b"# Report"}

@@ -10,6 +10,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.support.recorded import a_changing_history, a_run, a_ulid
+from vertumnus.cli import main
+from vertumnus.commandline.exit_codes import OK
 from vertumnus.records.run_dir import RunDir
 from vertumnus.report.aliases import ALIASES
 from vertumnus.report.reports import report_names, report_sql
@@ -43,6 +45,17 @@ def of_another_version(run: RunDir) -> None:
         table = table.append_column("schema_version", pa.array([99] * len(table), pa.int32()))
         pq.write_table(table.append_column("energy_j", pa.array([1.0] * len(table))), file)
     run.table("faults").unlink()
+
+
+def test_the_list_says_what_each_report_shows(capsys: pytest.CaptureFixture[str]) -> None:
+    """A sentence each, whole; of a name that one alone, and no run is needed."""
+    assert main(["report", "--list"]) == OK
+    lines = dict(line.split(maxsplit=1) for line in capsys.readouterr().out.splitlines()[1:])
+    assert sorted(lines) == report_names()
+    assert lines["summary"] == "One row: the run in numbers"
+    assert all(says.count("(") == says.count(")") for says in lines.values())
+    assert main(["report", "reconfigs", "--list"]) == OK
+    assert lines["reconfigs"] in (out := capsys.readouterr().out) and lines["summary"] not in out
 
 
 @pytest.mark.parametrize("name", STATEMENTS)

@@ -19,7 +19,7 @@ from vertumnus.domain.codec import INPUT, Record
 from vertumnus.domain.errors import ConfigError
 from vertumnus.domain.facts import RankLost
 from vertumnus.domain.units import SECOND
-from vertumnus.report import figures
+from vertumnus.report import figures, output_file
 from vertumnus.report.timeline import OUT_OF_SERVICE, load_timeline
 
 RUN = a_ulid(1)
@@ -115,7 +115,7 @@ def test_what_cannot_be_drawn_is_refused(tmp_path: Path, words: list[str], probl
 
 def test_without_matplotlib_the_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The base install reports without pictures and says what is missing."""
-    monkeypatch.setattr(figures, "find_spec", lambda name: None)
+    monkeypatch.setattr(output_file, "find_spec", lambda name: None)
     with pytest.raises(ConfigError, match=r"pip install 'vertumnus\[figures\]'"):
         figures.require_drawable("reconfig_timeline", tmp_path / "a.png")
 

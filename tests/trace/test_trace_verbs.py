@@ -100,8 +100,8 @@ def test_stats_draw_a_figure(suffix: str) -> None:
     """A picture of the named kind, also of a trace without ids."""
     pytest.importorskip("matplotlib")
     for sample in ("mooncake.jsonl", "azure_2023.csv"):
-        assert main(["trace", "stats", str(SAMPLES / sample), "--figure", f"t.{suffix}"]) == OK
-        assert Path(f"t.{suffix}").read_bytes()[:5] in (b"\x89PNG\r", b"<?xml")
+        assert main(["trace", "stats", str(SAMPLES / sample), "--figure", f"{sample}.{suffix}"]) == OK
+        assert Path(f"{sample}.{suffix}").read_bytes()[:5] in (b"\x89PNG\r", b"<?xml")
 
 
 @pytest.mark.parametrize(
@@ -158,8 +158,9 @@ def test_dates_become_times_from_the_first_row(capsys: pytest.CaptureFixture[str
         (["stats", "generator=l_eval", "seed=-1"], "seed: found -1, must be a whole number, at least 0"),
         (
             ["stats", "t.jsonl", "--figure", "t.gif"],
-            "--figure: found 't.gif', must end in .png, .svg or .pdf",
+            "--figure: found t.gif, its name must end in one of .png, .svg, .pdf",
         ),
+        (["stats", "t.jsonl", "--force"], "--force: has no effect without --figure"),
         (["stats", "t.jsonl", "start_s=1e9"], "no request arrives from 1e+09 s to the end"),
         (["stats", "empty.jsonl"], "empty.jsonl: the file is empty"),
         (["stats", "odd.txt"], "odd.txt:1: no known format; found 'hello, world'; name it: format=mooncake|"),

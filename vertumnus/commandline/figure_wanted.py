@@ -5,8 +5,22 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from vertumnus.config import did_you_mean
+from vertumnus.domain.errors import ConfigError
 from vertumnus.records.run_row import canonical_json
-from vertumnus.report.paper.catalogue import Entry
+from vertumnus.report.paper.catalogue import ENTRIES, NAMES, Entry
+
+
+def chosen(names: Sequence[str]) -> list[Entry]:
+    """Return the entries of *names* in the paper's order, or all. Raises ConfigError naming unknown ones."""
+    unknown = [
+        f"figures: {name}: no such table or figure{did_you_mean(name, NAMES)}"
+        for name in names
+        if not any(entry.is_named(name) for entry in ENTRIES)
+    ]
+    if unknown:
+        raise ConfigError(*unknown)
+    return [entry for entry in ENTRIES if not names or any(map(entry.is_named, names))]
 
 
 class Wanted(NamedTuple):

@@ -6,14 +6,15 @@ from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
+from vertumnus.commandline.columns import in_columns
 from vertumnus.commandline.exit_codes import OK
 from vertumnus.commandline.figure_kept import Kept
 from vertumnus.commandline.figure_sources import given
-from vertumnus.commandline.figure_wanted import Wanted
-from vertumnus.commandline.flags import positive, run_parser
+from vertumnus.commandline.figure_wanted import Wanted, chosen
+from vertumnus.commandline.flags import only_word, positive, run_parser
 from vertumnus.commandline.messages import tell
 from vertumnus.domain.errors import ConfigError
-from vertumnus.report.paper.catalogue import ENTRIES, NAMES, chosen
+from vertumnus.report.paper.catalogue import NAMES, Entry
 
 EPILOG = """\
   vertumnus figures                                    all of them; again later, only what has changed
@@ -26,12 +27,12 @@ EPILOG = """\
 def figures(words: Sequence[str]) -> int:
     """``figures [NAME...] [key=value...]``: make the missing runs, then the report of all."""
     read = _read(words)
+    entries = chosen([word for word in read.words if not _is_override(word)])
     if read.list:
-        print("\n".join(f"{entry.name:<12} {entry.title}" for entry in ENTRIES))
+        print(in_columns([("name", "what", "simulated", "executed here"), *map(_listed, entries)]))
         return OK
-    names = [word for word in read.words if not _is_override(word)]
     overrides = [word for word in read.words if _is_override(word)]
-    wanted = Wanted(chosen(names), overrides, read.runs_dir, read.only, read.full, read.simulated)
+    wanted = Wanted(entries, overrides, read.runs_dir, read.only, read.full, read.simulated)
     _require(overrides, read.out)
     sources = given(wanted)
     kept = Kept.find(read.out)
@@ -75,7 +76,12 @@ def _read(words: Sequence[str]) -> Namespace:
         "--jobs", type=positive, metavar="N", help="simulated runs at a time; default one a core"
     )
     parser.add_argument(
-        "--only", action="append", default=[], metavar="KEY=a,b", help="of the sweeps, as with -m; repeatable"
+        "--only",
+        action="append",
+        default=[],
+        type=only_word,
+        metavar="KEY=a,b",
+        help="of the sweeps: the jobs that have one of these values; repeatable",
     )
     parser.add_argument("--simulated", action="store_true", help="leave out what is executed on this machine")
     parser.add_argument(
@@ -88,8 +94,16 @@ def _read(words: Sequence[str]) -> Namespace:
         action="store_true",
         help="make the report again, though nothing that it is made of has changed",
     )
-    parser.add_argument("--list", action="store_true", help="list the tables and figures, and stop")
+    parser.add_argument(
+        "--list",
+        action="store_true",
+        help="list the tables and figures with the experiments that they are made of, and stop",
+    )
     return parser.parse_intermixed_args(list(words))
+
+
+def _listed(entry: Entry) -> tuple[str, ...]:
+    return entry.name, entry.title, ", ".join(entry.simulated), ", ".join(entry.executed)
 
 
 def _is_override(word: str) -> bool:

@@ -96,7 +96,7 @@ def read_flags(words: Sequence[str]) -> Flags:
     parser.add_argument("--jobs", type=positive, metavar="N")
     parser.add_argument("--again", action="store_true")
     parser.add_argument("--resume", metavar="SWEEP")
-    parser.add_argument("--only", action="append", default=[], type=_only, metavar="KEY=VALUE,...")
+    parser.add_argument("--only", action="append", default=[], type=only_word, metavar="KEY=VALUE,...")
     read = parser.parse_intermixed_args(list(words))
     is_sweep = read.multirun or read.resume is not None
     for flag, given in (
@@ -121,7 +121,8 @@ def read_flags(words: Sequence[str]) -> Flags:
     )
 
 
-def _only(word: str) -> str:
+def only_word(word: str) -> str:
+    """Return *word* as what jobs of a sweep must have, for argparse: a key and values."""
     key, _, values = word.partition("=")
     if not (key and values):
         raise argparse.ArgumentTypeError(f"found {word}, must be KEY=VALUE or KEY=VALUE,VALUE")

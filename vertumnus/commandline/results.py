@@ -1,9 +1,10 @@
 """The verbs that read results: ``report``, ``sql``, ``runs``."""
 
 from argparse import Namespace
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from vertumnus.commandline.columns import in_columns
 from vertumnus.commandline.exit_codes import OK
 from vertumnus.commandline.flags import Parser, run_parser
 from vertumnus.config import nearest
@@ -11,14 +12,27 @@ from vertumnus.domain.errors import ConfigError
 from vertumnus.records.run_dir import may_name_run
 from vertumnus.report import commands
 from vertumnus.report.figures import FIGURES
-from vertumnus.report.reports import report_names
+from vertumnus.report.reports import purpose_of, report_names
+
+FORMS: Mapping[str, str] = {
+    "json": "as JSON, on stdout",
+    "csv": "as CSV, on stdout",
+    "parquet": "as a Parquet file, on stdout: > FILE.parquet",
+    "markdown": "as a Markdown page, on stdout; of --schema",
+}
+"""What a flag for the form of the data says."""
 
 
 def report(words: Sequence[str]) -> int:
     """``report [NAME] [RUN]``: show a report of a run; a lone word is a report's name or a run."""
     parser = _parser("report", "Show a report of one run.", forms=("json", "csv", "parquet"))
-    parser.add_argument("name", nargs="?", help=f"one of {', '.join(report_names())}; default summary")
-    parser.add_argument("run", nargs="?", help="a run id, its first letters, or latest (default)")
+    parser.add_argument(
+        "name",
+        nargs="?",
+        help=f"one of {', '.join(report_names())}; default summary; --list tells what they show",
+    )
+    parser.add_argument("run", nargs="?", help="a run id, its first or last letters, or latest (default)")
+    parser.add_argument("--list", action="store_true", help="list the reports with what they show, and stop")
     parser.add_argument(
         "--figure",
         type=Path,
@@ -31,7 +45,16 @@ def report(words: Sequence[str]) -> int:
         metavar="FILE",
         help="write the workers' timeline as a Chrome trace, *.json or *.json.gz, for ui.perfetto.dev",
     )
+    parser.add_argument(
+        "--force",
+        action="store_true",
+        help="replace the file of --figure or --perfetto if it is there already",
+    )
     read = parser.parse_args(list(words))
+    if read.list:
+        names = report_names() if read.name is None else [read.name]
+        print(in_columns([("report", "what it shows"), *((name, purpose_of(name)) for name in names)]))
+        return OK
     name, run = read.name or "summary", read.run or "latest"
     if read.run is None and name not in report_names():
         if near := nearest(name, report_names()):
@@ -49,9 +72,9 @@ def report(words: Sequence[str]) -> int:
             raise ConfigError(
                 f"--perfetto: writes the run's timeline, report {name} has no effect; leave it out"
             )
-        commands.perfetto(read.runs_dir, run, read.perfetto)
+        commands.perfetto(read.runs_dir, run, read.perfetto, replace=read.force)
     else:
-        commands.report(read.runs_dir, name, run, _form(read), read.figure)
+        commands.report(read.runs_dir, name, run, _form(read), read.figure, replace=read.force)
     return OK
 
 
@@ -61,6 +84,8 @@ def _require_one_output(read: Namespace) -> None:
         raise ConfigError("--figure and --perfetto: each writes a file of its own; leave one out")
     if files and _form(read) != "text":
         raise ConfigError(f"--{files[0]}: writes a file, --{_form(read)} would have no effect; leave one out")
+    if read.force and not files:
+        raise ConfigError("--force: has no effect without --figure or --perfetto")
 
 
 def sql(words: Sequence[str]) -> int:
@@ -104,7 +129,9 @@ def _parser(verb: str, says: str, forms: Sequence[str]) -> Parser:
     parser = run_parser(verb, says)
     group = parser.add_mutually_exclusive_group()
     for form in forms:
-        group.add_argument(f"--{form}", dest="form", action="store_const", const=form, default="text")
+        group.add_argument(
+            f"--{form}", dest="form", action="store_const", const=form, default="text", help=FORMS[form]
+        )
     return parser
 
 

@@ -2,7 +2,6 @@
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from importlib.util import find_spec
 from pathlib import Path
 
 import msgspec
@@ -14,6 +13,7 @@ from vertumnus.commandline.trace_making import capture, convert
 from vertumnus.commandline.trace_source import READING, Source, source_of
 from vertumnus.config import did_you_mean
 from vertumnus.domain.errors import ConfigError
+from vertumnus.report.output_file import drawing_problems
 from vertumnus.report.trace_text import trace_text
 from vertumnus.trace.details import TraceDetails, details_of
 from vertumnus.trace.formats.reader import MOST_PROBLEMS
@@ -68,8 +68,11 @@ def stats(words: Sequence[str]) -> int:
     parser.add_argument("source", nargs="+", help=f"files, {READING}")
     parser.add_argument("--json", action="store_true", help="as one JSON object")
     parser.add_argument("--figure", type=Path, metavar="FILE", help="draw it too; .png, .svg or .pdf")
+    parser.add_argument("--force", action="store_true", help="replace the file of --figure")
     read = parser.parse_args(list(words))
-    draw = _drawing(read.figure) if read.figure else None
+    if read.force and not read.figure:
+        parser.error("--force: has no effect without --figure")
+    draw = _drawing(read.figure, replace=read.force) if read.figure else None
     details, notes, name = _looked_at(source_of(read.source, {"empty_outputs": "drop"}))
     if draw is not None:
         draw(name, details)
@@ -92,14 +95,11 @@ def _looked_at(source: Source, most_problems: int = MOST_PROBLEMS) -> tuple[Trac
     return pass_rows(workload, source.seed, look, most_problems)
 
 
-def _drawing(path: Path) -> Callable[[str, TraceDetails], None]:
+def _drawing(path: Path, *, replace: bool) -> Callable[[str, TraceDetails], None]:
     """Return what draws to *path*. Raises ConfigError when nothing could be drawn there."""
-    if path.suffix not in (".png", ".svg", ".pdf"):
-        raise ConfigError(f"--figure: found {path.name!r}, must end in .png, .svg or .pdf")
-    if not path.parent.is_dir():
-        raise ConfigError(f"--figure: there is no folder {str(path.parent)!r}")
-    if find_spec("matplotlib") is None:
-        raise ConfigError("--figure: matplotlib is not installed; pip install 'vertumnus[figures]'")
+    problems = list(drawing_problems(path, replace=replace))
+    if problems:
+        raise ConfigError(*problems)
     from vertumnus.report.trace_figure import draw_trace
 
     return lambda name, details: draw_trace(path, name, details)

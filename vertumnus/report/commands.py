@@ -33,14 +33,18 @@ def report(
     run: str = "latest",
     form: Form = "text",
     figure: Path | None = None,
+    *,
+    replace: bool = False,
 ) -> None:
     """Show report *name* of *run*, or draw it into *figure*; a killed run's tables are rebuilt first.
+
+    A file that is there is only *replace*d when that is asked for.
 
     Raises ConfigError when there is no such report or run, the run is still going, or there is no picture.
     """
     sql_text = report_sql(name)
     if figure is not None:
-        require_drawable(name, figure)
+        require_drawable(name, figure, replace=replace)
     run_id = _readable_run(runs_dir, run).run.run_id
     if figure is not None:
         draw_report(runs_dir, run_id, figure)
@@ -53,9 +57,9 @@ def report(
         _show(runs_dir, sql_text, form, run_id)
 
 
-def perfetto(runs_dir: Path, run: str, file: Path) -> None:
+def perfetto(runs_dir: Path, run: str, file: Path, *, replace: bool = False) -> None:
     """Write the timeline of the workers of *run* as a Chrome trace to *file*; raises ConfigError."""
-    require_writable(file)
+    require_writable(file, replace=replace)
     write_trace(runs_dir, _readable_run(runs_dir, run).run.run_id, file)
     print(file)
 

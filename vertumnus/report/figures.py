@@ -1,29 +1,22 @@
 """Reports as pictures: which have one, and the way to a file; matplotlib is imported only to draw."""
 
-from importlib.util import find_spec
 from pathlib import Path
 
 from vertumnus.domain.errors import ConfigError
 from vertumnus.records.atomic import write_whole
+from vertumnus.report.output_file import drawing_problems
 from vertumnus.report.timeline import load_timeline
 
 FIGURES = ("reconfig_timeline",)
 """Reports that can be drawn."""
-KINDS = ("png", "svg", "pdf")
 
 
-def require_drawable(name: str, file: Path) -> None:
-    """Raise ConfigError unless report *name* can be drawn into *file* here."""
+def require_drawable(name: str, file: Path, *, replace: bool = False) -> None:
+    """Raise ConfigError unless report *name* can be drawn into *file* here; *replace* lets it be there."""
     problems = []
     if name not in FIGURES:
         problems.append(f"--figure: report {name} has no picture; allowed: {', '.join(FIGURES)}")
-    if file.suffix.removeprefix(".") not in KINDS:
-        endings = ", ".join(f".{kind}" for kind in KINDS)
-        problems.append(f"--figure: found {file}, its name must end in one of {endings}")
-    if not file.parent.is_dir():
-        problems.append(f"--figure: found {file}, but there is no folder {file.parent}")
-    if find_spec("matplotlib") is None:
-        problems.append("--figure: matplotlib is not installed; pip install 'vertumnus[figures]'")
+    problems += drawing_problems(file, replace=replace)
     if problems:
         raise ConfigError(*problems)
 

@@ -16,6 +16,7 @@ import msgspec
 
 from vertumnus.domain.errors import ConfigError
 from vertumnus.records.atomic import write_whole
+from vertumnus.report.output_file import file_problems
 from vertumnus.report.store import query
 
 Event: TypeAlias = dict[str, Any]
@@ -73,13 +74,9 @@ def write_trace(runs_dir: Path, run_id: str, file: Path) -> None:
         raise ConfigError(f"--perfetto: {file}: cannot be written: {error.strerror}") from error
 
 
-def require_writable(file: Path) -> None:
-    """Raise ConfigError unless a trace can be written to *file*."""
-    problems = []
-    if not file.name.endswith(ENDINGS):
-        problems.append(f"--perfetto: found {file}, its name must end in one of {', '.join(ENDINGS)}")
-    if not file.parent.is_dir():
-        problems.append(f"--perfetto: found {file}, but there is no folder {file.parent}")
+def require_writable(file: Path, *, replace: bool = False) -> None:
+    """Raise ConfigError unless a trace can be written to *file*; *replace* lets it be there."""
+    problems = list(file_problems("--perfetto", file, ENDINGS, replace=replace))
     if problems:
         raise ConfigError(*problems)
 

@@ -1,6 +1,8 @@
 """The reports that come with Vertumnus: one .sql file each, with the run as ``$run_id``."""
 
+import re
 from importlib.resources import files
+from itertools import takewhile
 from pathlib import Path
 
 from vertumnus.domain.errors import ConfigError
@@ -18,6 +20,13 @@ def report_sql(name: str) -> str:
     if name not in report_names():
         raise ConfigError(f"report {name}: no such report; there are: {', '.join(report_names())}")
     return files("vertumnus.report").joinpath(f"{name}.sql").read_text(encoding="utf-8")
+
+
+def purpose_of(name: str) -> str:
+    """Return what report *name* shows: the first sentence of the comment that its statement begins with."""
+    lines = takewhile(lambda line: line.startswith("--"), report_sql(name).splitlines())
+    comment = " ".join(line.removeprefix("--").strip() for line in lines)
+    return re.split(r"(?<!sec)(?<!Fig)[.;] |[.;]$", comment, maxsplit=1)[0]
 
 
 def answer_report(runs_dir: Path, name: str, run_id: str) -> Answer:

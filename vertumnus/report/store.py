@@ -120,8 +120,9 @@ def _asked(
                 raise ConfigError("sql: one SELECT statement is needed; runs can be read, not changed")
             yield connection.sql(sql, params=dict(parameters) if parameters else None)
         except duckdb.Error as error:
-            message = " ".join(str(error).split())
-            raise ConfigError(f"sql: {message}", f"tables: {', '.join((*TABLES, *ALIASES))}") from error
+            message = " ".join(str(error).rstrip("^ ").split())
+            tables = ", ".join((*TABLES, *ALIASES))
+            raise ConfigError(f"sql: {message}; tables: {tables}; sql --schema has their columns") from error
 
 
 def _ended(runs_dir: Path) -> list[RunDir]:

@@ -92,18 +92,32 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "words", nargs="+", metavar="TRACE|key=value", help="a trace file, and overrides as for a run"
     )
-    parser.add_argument("--policies", default=",".join(POLICIES), help=f"default {','.join(POLICIES)}")
+    parser.add_argument(
+        "--policies",
+        default=",".join(POLICIES),
+        metavar="NAME,...",
+        help=f"policies to compare, of vertumnus ls policy; default {','.join(POLICIES)}",
+    )
     parser.add_argument(
         "--target",
         type=float,
         default=0.9,
+        metavar="SHARE",
         help="share of the tokens that must meet their TTFT target; default 0.9",
     )
     parser.add_argument(
-        "--headroom", type=float, default=1.2, help="times the planned rate that must be carried; default 1.2"
+        "--headroom",
+        type=float,
+        default=1.2,
+        metavar="FACTOR",
+        help="times the planned rate that must be carried; default 1.2",
     )
     parser.add_argument(
-        "--workers", type=int, default=os.cpu_count() or 1, help="processes; default one a core"
+        "--workers",
+        type=int,
+        default=os.cpu_count() or 1,
+        metavar="N",
+        help="simulations at a time; default one a core",
     )
     parser.add_argument("--json", action="store_true", help="as one JSON object")
     return parser

@@ -8,12 +8,13 @@ from tests.report.compare.test_figure14 import COPIED
 from tests.report.compare.test_figure14 import leave_runs as leave_ablation
 from tests.support.recorded import a_ulid
 from tests.support.sweeps import BESIDES_S, REQUESTS, a_config, a_timed_run, leave_runs
-from vertumnus.domain.errors import ConfigError
 from vertumnus.report.compare.members import Members, find_members
 from vertumnus.report.paper import figure2, figure13, figure14, table1
-from vertumnus.report.paper.catalogue import ENTRIES, Entry, chosen
+from vertumnus.report.paper.catalogue import ENTRIES, Entry
 from vertumnus.report.paper.chapter import Runs
 from vertumnus.report.paper.section import make_section
+
+BY_NAME = {entry.name: entry for entry in ENTRIES}
 
 
 @pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.name)
@@ -25,22 +26,13 @@ def test_a_chapter_without_runs_says_so(entry: Entry, tmp_path: Path) -> None:
     assert section.sources == [] and section.chapter.says
 
 
-def test_entries_are_chosen_in_the_papers_order() -> None:
-    """Whatever the order of the words; unknown ones are all named."""
-    assert [entry.name for entry in chosen(["figure13", "table1"])] == ["table1", "figure13"]
-    assert chosen([]) == list(ENTRIES)
-    with pytest.raises(ConfigError, match="figure1: no such table or figure") as found:
-        chosen(["figure1", "tabel2"])
-    assert len(found.value.problems) == 2
-
-
 def test_table1_counts_what_arrived(tmp_path: Path) -> None:
     """Two seeds of four requests of 40 tokens in, 4 out, nothing reused."""
     for seed in (0, 1):
         config = a_config("paper", seed, workload={"name": "l_eval"})
         a_timed_run(tmp_path, seed, (f"seed={seed}",), config, 1.0)
     members = find_members(tmp_path, [a_ulid(0), a_ulid(1)])
-    section = make_section(chosen(["table1"])[0], Runs(tmp_path, {table1.EXPERIMENT: members}), ["seed=0,1"])
+    section = make_section(BY_NAME["table1"], Runs(tmp_path, {table1.EXPERIMENT: members}), ["seed=0,1"])
     claims = {claim.what: claim.ours for claim in section.chapter.claims}
     requests, mean, reuse = (claims[f"L-Eval: {what}"] for what in ("requests", "input, mean", "reuse"))
     assert requests == (REQUESTS, REQUESTS, REQUESTS) and mean == (40, 40, 40) and reuse == (0, 0, 0)
@@ -62,9 +54,7 @@ def test_what_ran_beside_executed_runs_is_told(tmp_path: Path) -> None:
             for run, share in zip(runs, shares, strict=True)
         ]
         members = Members([run._replace(row=row) for run, row in zip(runs, rows, strict=True)], [])
-        (line,) = make_section(
-            chosen(["figure2"])[0], Runs(tmp_path, {figure2.EXECUTED: members}), []
-        ).sources
+        (line,) = make_section(BY_NAME["figure2"], Runs(tmp_path, {figure2.EXECUTED: members}), []).sources
         return line
 
     assert ", beside other programs that used 12 to 40 % of the cores; vertumnus" in source(

@@ -4,7 +4,6 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple, TypeAlias
 
-from vertumnus.domain.errors import ConfigError
 from vertumnus.report.paper import figure2, figure3, figure4, figure13, figure14, rates, table1, table2
 from vertumnus.report.paper.chapter import Chapter, Runs
 
@@ -26,6 +25,12 @@ class Entry(NamedTuple):
     """Values by axis that the figure needs of what its sweeps declare; an axis that is not here whole."""
     words: Sequence[str] = ()
     """Overrides of its sweeps, each of which gives way to one of the same key that is typed."""
+
+    def is_named(self, name: str) -> bool:
+        """Return whether *name* is its own, or that of a figure out of its range: figure8 of figures7-9."""
+        first, _, last = self.name.removeprefix("figures").partition("-")
+        within = map("figure{}".format, range(int(first), int(last) + 1)) if last else ()
+        return name == self.name or name in within
 
     def needs(self, words: Mapping[str, str], typed: Collection[str]) -> bool:
         """Return whether the figure needs the run of *words*, by key; axes that were *typed* are as typed."""
@@ -63,15 +68,3 @@ ENTRIES = (
     ),
 )  # fmt: skip
 NAMES = tuple(entry.name for entry in ENTRIES)
-
-
-def chosen(names: Sequence[str]) -> list[Entry]:
-    """Return the entries of *names* in the paper's order, or all. Raises ConfigError naming unknown ones."""
-    unknown = [
-        f"figures: {name}: no such table or figure; there are: {', '.join(NAMES)}"
-        for name in names
-        if name not in NAMES
-    ]
-    if unknown:
-        raise ConfigError(*unknown)
-    return [entry for entry in ENTRIES if not names or entry.name in names]
