@@ -146,6 +146,10 @@ def test_the_list_names_every_entry(capsys: pytest.CaptureFixture[str]) -> None:
         (["fig13"], "fig13: no such table or figure; did you mean figure13?"),
         (["table1", "seeed=1"], "seeed"),
         (["table1", "--only", "seed"], "--only: found seed, must be KEY=VALUE"),
+        (
+            ["table2", "workload=conversation", "workload.path=gone.jsonl"],
+            "workload.path: no file 'gone.jsonl'",
+        ),
         (["table1", "--jobs", "0"], "--jobs: found 0, must be a whole number of at least 1"),
         (["table1", "--out", "file"], "--out: found file, which is no folder"),
     ],

@@ -140,7 +140,7 @@ def test_a_file_is_read_as_what_it_is() -> None:
         (["a.jsonl", "b.jsonl"], "found 2 traces (a.jsonl, b.jsonl), must be one"),
         ([*POOL, "--target", "1.5"], "--target: found 1.5, must be above 0 and at most 1"),
         ([*POOL, "--headroom", "0.5"], "--headroom: found 0.5, must be from 1 to 100"),
-        ([*POOL, "--workers", "0"], "--workers: found 0, must be at least 1"),
+        ([*POOL, "--jobs", "0"], "--jobs: found 0, must be at least 1"),
         ([*POOL, "--policies", "papr"], "--policies: papr: no such policy; did you mean paper?"),
         ([*POOL, "model=qwen"], "model=qwen: no profile of that name"),
         ([*POOL, "backend=live"], "backend"),
@@ -155,7 +155,7 @@ def test_mistakes_end_before_anything_is_simulated(
     words: list[str], message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Case 28 among them: a target that an idle pool misses is refused, with what it would attain."""
-    assert main([*words, "--workers", "1"] if "--workers" not in words else words) == BAD_INPUT
+    assert main([*words, "--jobs", "1"] if "--jobs" not in words else words) == BAD_INPUT
     assert message in capsys.readouterr().err
 
 
@@ -167,7 +167,7 @@ QUESTION = (
     "--policies",
     "paper",
 )
-QUESTION = (*QUESTION, "--workers", "1")
+QUESTION = (*QUESTION, "--jobs", "1")
 
 
 def test_a_question_is_answered(capsys: pytest.CaptureFixture[str]) -> None:

@@ -15,7 +15,7 @@ from vertumnus_profiling.tune.cells import main
 from vertumnus_profiling.tune.objectives import Requests
 
 FILE = Path("conf", "cell", "tuned", "qwen_tool_agent.yaml")
-HIGHEST = ("qwen_tool_agent", "--level", "highest", "--workers", "1")
+HIGHEST = ("qwen_tool_agent", "--level", "highest", "--jobs", "1")
 
 
 class Made:
@@ -76,7 +76,7 @@ def test_what_is_tuned_is_kept(made: Made) -> None:
     assert main(HIGHEST) == 0
     once = len(made.asked)
     assert main(HIGHEST) == 0 and len(made.asked) == once
-    assert main(("qwen_tool_agent", "--level", "low", "--workers", "1")) == 0
+    assert main(("qwen_tool_agent", "--level", "low", "--jobs", "1")) == 0
     assert list(yaml.safe_load(FILE.read_text())) == ["low", "highest"]
     assert main((*HIGHEST, "--force")) == 0 and len(made.asked) == 3 * once
     assert FILE.read_text().startswith("# ") and "seed 101" in FILE.read_text()
@@ -88,7 +88,7 @@ def test_what_is_tuned_is_kept(made: Made) -> None:
         (("qwen_tool_agnet",), "qwen_tool_agnet: no such cell; did you mean qwen_tool_agent?"),
         (("--level", "top"), "--level top: no such level"),
         (("--train", "seed:5..7"), "--train: found seed 5, must be seeds that the grid is not judged on"),
-        (("--workers", "0"), "--workers: found 0, must be at least 1"),
+        (("--jobs", "0"), "--jobs: found 0, must be at least 1"),
     ],
 )
 def test_bad_input_is_told(

@@ -17,7 +17,7 @@ from vertumnus_profiling.tune.__main__ import main
 from vertumnus_profiling.tune.objectives import Requests
 
 SIM = ("+experiment=tool_agent", "backend=sim", "policy=paper", "workload.requests=120")
-SEARCH = (*SIM, "--space", "policy", "--train", "seed:10..12", "--judge", "seed:1..3", "--workers", "1")
+SEARCH = (*SIM, "--space", "policy", "--train", "seed:10..12", "--judge", "seed:1..3", "--jobs", "1")
 OUT = Path("conf", "policy", "tuned.yaml")
 TRIALS = OUT.with_suffix("") / "trials.jsonl"
 
@@ -128,7 +128,7 @@ BAD = [
     (("--train", "10,11"), "--train: found '10,11', must be seed:1,2,3"),
     (("--judge", "seed:"), "--judge: found 'seed:', must be seed:1,2,3"),
     (("--trials", "1"), "--trials: found 1, must be at least 2"),
-    (("--workers", "0"), "--workers: found 0, must be at least 1"),
+    (("--jobs", "0"), "--jobs: found 0, must be at least 1"),
     (("--objective", "speed"), "--objective: invalid choice: 'speed'"),
     (("--vary", "policy.beta=3"), "--vary: found 'policy.beta=3', must be KEY=LOW..HIGH"),
     (("--vary", "policy.beta=3..1"), "must ascend"),

@@ -17,7 +17,10 @@ KEYS = frozenset(WorkloadConfig.__struct_fields__) - {"name", "purpose", "path",
 """The keys of a workload that these verbs take, without ``workload.`` before them."""
 
 
-READING = f"then how to read, as key=value: seed, {', '.join(sorted(KEYS))}"
+READING = (
+    f"then how to read, as key=value: seed, {', '.join(sorted(KEYS))}; "
+    "bad_rows=skip leaves out and counts the rows that would be errors"
+)
 
 
 class Source(NamedTuple):

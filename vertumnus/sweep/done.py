@@ -1,6 +1,6 @@
 """The jobs of a sweep that need not run: their run is there, finished and VALID."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -31,10 +31,22 @@ class ValidRuns:
         """
         endings = {}
         for number, job in jobs.items():
-            run_id = _newest(job, sweep, self._runs.get((job.config_hash, job.code_hash), ()))
+            run_id = _newest(job, sweep, self._of(job))
             if run_id is not None:
                 endings[number] = Ending("done before", run_id, "VALID")
         return endings
+
+    def elsewhere(self, sweep: str, jobs: Iterable[Job]) -> tuple[int, list[str]]:
+        """Return how many of *jobs* are executed and have a run of other sweeps only, and those sweeps."""
+        others = [
+            {run["sweep"] for run in self._of(job) if run["sweep"] is not None} - {sweep}
+            for job in jobs
+            if job.is_live and _newest(job, sweep, self._of(job)) is None
+        ]
+        return sum(map(bool, others)), sorted(set().union(*others))
+
+    def _of(self, job: Job) -> Sequence[dict[str, Any]]:
+        return self._runs.get((job.config_hash, job.code_hash), ())
 
 
 def _newest(job: Job, sweep: str, runs: Sequence[dict[str, Any]]) -> str | None:
@@ -48,6 +60,12 @@ def _newest(job: Job, sweep: str, runs: Sequence[dict[str, Any]]) -> str | None:
 
 
 def _trace_changed(job: Job) -> datetime | None:
-    """Return when the job's trace files were last written [UTC]; None when it reads none."""
-    written = [Path(trace).stat().st_mtime for trace in job.traces]
+    """Return when the job's trace files were last written [UTC]; None when it reads none.
+
+    One that cannot be read has no run that counts: the job is looked at anew, and that tells what is wrong.
+    """
+    try:
+        written = [Path(trace).stat().st_mtime for trace in job.traces]
+    except OSError:
+        return datetime.max
     return datetime.fromtimestamp(max(written), UTC).replace(tzinfo=None) if written else None

@@ -1,7 +1,7 @@
 """One sweep from its jobs to the closing table."""
 
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from queue import SimpleQueue
 from typing import NamedTuple
@@ -50,7 +50,8 @@ def run_sweep(
     runs_dir = Path(jobs[0].config.runs_dir)
     record = _keep(jobs, words, only, runs_dir)
     numbered = dict(enumerate(jobs, 1))
-    done = {} if again else ValidRuns(runs_dir).endings(record.sweep, numbered)
+    valid = ValidRuns(runs_dir)
+    done = {} if again else valid.endings(record.sweep, numbered)
     to_do = {number: job for number, job in _seed_by_seed(numbered) if number not in done}
     labels = {number: varied(job, jobs) for number, job in numbered.items()}
     places = places or _default_places(jobs)
@@ -60,6 +61,9 @@ def run_sweep(
             progress.say(
                 "executed jobs of one seed run side by side: their times are those of a shared machine"
             )
+        if not again:
+            for remark in _of_other_sweeps(*valid.elsewhere(record.sweep, to_do.values())):
+                progress.say(remark)
         for warning in dict.fromkeys(policy_warning(job.config) for job in to_do.values()):
             if warning is not None:
                 progress.say(warning)
@@ -127,6 +131,15 @@ def _keep(jobs: Sequence[Job], words: Sequence[str], only: Sequence[str], runs_d
 
 def _default_places(jobs: Sequence[Job]) -> int:
     return 1 if any(job.is_live for job in jobs) else usable_cores()
+
+
+def _of_other_sweeps(jobs: int, sweeps: Sequence[str]) -> Iterator[str]:
+    """Yield why executed *jobs* are run though runs of *sweeps* have their configuration: times drift."""
+    if jobs:
+        yield (
+            f"runs of {jobs} of them are in {', '.join(sweeps)}, but executed times are compared within one "
+            "sweep: measured again"
+        )
 
 
 def _opening(sweep: str, jobs: int, done: int, places: int) -> str:

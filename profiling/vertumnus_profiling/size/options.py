@@ -48,7 +48,8 @@ class Options(NamedTuple):
     """Token-weighted share that must meet its TTFT target."""
     headroom: float
     """A recommended candidate carries this many times the planned rate."""
-    workers: int
+    jobs: int
+    """Simulations at a time."""
     as_json: bool
 
 
@@ -77,7 +78,7 @@ def read_options(words: Sequence[str]) -> Options:
         raise ConfigError(f"backend: found {tree['backend']['kind']}, but sizes are found by simulation")
     config = to_run_config(tree)
     return Options(
-        tree, config, words, policies, controllers, read.target, read.headroom, read.workers, read.json
+        tree, config, words, policies, controllers, read.target, read.headroom, read.jobs, read.json
     )
 
 
@@ -113,7 +114,7 @@ def _parser() -> argparse.ArgumentParser:
         help="times the planned rate that must be carried; default 1.2",
     )
     parser.add_argument(
-        "--workers",
+        "--jobs",
         type=int,
         default=os.cpu_count() or 1,
         metavar="N",
@@ -129,8 +130,8 @@ def _require_flags(read: argparse.Namespace) -> None:
         problems.append(f"--target: found {read.target:g}, must be above 0 and at most 1")
     if not 1.0 <= read.headroom <= 100.0:
         problems.append(f"--headroom: found {read.headroom:g}, must be from 1 to 100")
-    if read.workers < 1:
-        problems.append(f"--workers: found {read.workers}, must be at least 1")
+    if read.jobs < 1:
+        problems.append(f"--jobs: found {read.jobs}, must be at least 1")
     if problems:
         raise ConfigError(*problems)
 

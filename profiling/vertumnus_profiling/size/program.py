@@ -59,14 +59,14 @@ def answer(options: Options, console: Console) -> Answer:
     bound = _feasible(config, options.target)
     compositions, left_out = _compositions(config)
     candidates = _candidates(options, compositions, first)
-    with Runners(options.workers, partial(sized, target=options.target)) as runners:
+    with Runners(options.jobs, partial(sized, target=options.target)) as runners:
         trees = [first.of(candidate.tree(options.tree)) for candidate in candidates]
         found = _run(runners, trees, "size", console)
     measured = [Measured(each, one) for each, one in zip(candidates, found, strict=True)]
     planned = config.arrival.rate or first.rate / (config.arrival.time_scale or 1.0)
     ranking = recommended(measured, planned * options.headroom, options.target)
     choice = ranking[0]
-    with Runners(options.workers, partial(sized, target=None)) as runners:
+    with Runners(options.jobs, partial(sized, target=None)) as runners:
         later, adaptive = _judged(runners, options, choice.candidate, (first, second), console)
     return Answer(first, second, bound, planned, ranking, left_out, choice, later, adaptive)
 

@@ -53,7 +53,9 @@ def _read(words: Sequence[str]) -> argparse.Namespace:
     parser.add_argument(
         "--requests", type=int, metavar="N", help="of each seed, the first N; default as many as are judged"
     )
-    parser.add_argument("--workers", type=int, default=os.cpu_count() or 1, metavar="N", help="processes")
+    parser.add_argument(
+        "--jobs", type=int, default=os.cpu_count() or 1, metavar="N", help="simulations at a time"
+    )
     parser.add_argument("--force", action="store_true", help="tune again what the files hold already")
     read = parser.parse_args(list(words))
     known = [each.name for each in entries("cell")]
@@ -71,7 +73,7 @@ def _problems(read: argparse.Namespace, known: Sequence[str]) -> Iterator[str]:
     for level in read.levels:
         if level not in LEVELS:
             yield f"--level {level}: no such level{did_you_mean(level, LEVELS)}"
-    for flag in ("workers", "requests"):
+    for flag in ("jobs", "requests"):
         value = getattr(read, flag)
         if value is not None and value < 1:
             yield f"--{flag}: found {value}, must be at least 1"
@@ -83,7 +85,7 @@ def _problems(read: argparse.Namespace, known: Sequence[str]) -> Iterator[str]:
 @one_interrupt()
 def _tune(words: Sequence[str]) -> int:
     read = _read(words)
-    with Runners(read.workers, trials.measured) as runners:
+    with Runners(read.jobs, trials.measured) as runners:
         for name in read.cells:
             path = FOLDER / f"{name}.yaml"
             kept = read_entries(path)

@@ -49,7 +49,8 @@ class Options(NamedTuple):
     objective: str
     trials: int
     draw: int
-    workers: int
+    jobs: int
+    """Simulations at a time."""
     out: Path
     force: bool
 
@@ -85,7 +86,7 @@ def read_options(words: Sequence[str]) -> Options:
         objective=read.objective,
         trials=read.trials,
         draw=read.draw,
-        workers=read.workers,
+        jobs=read.jobs,
         out=out,
         force=read.force,
     )
@@ -137,7 +138,11 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--trials", type=int, default=32, metavar="N", help="points to try; default 32")
     parser.add_argument("--draw", type=int, default=0, metavar="N", help="seed of the points; default 0")
     parser.add_argument(
-        "--workers", type=int, default=os.cpu_count() or 1, metavar="N", help="processes; default all cores"
+        "--jobs",
+        type=int,
+        default=os.cpu_count() or 1,
+        metavar="N",
+        help="simulations at a time; default one a core",
     )
     parser.add_argument(
         "--out", type=Path, metavar="FILE", help="the config to write; default conf/SPACE/tuned.yaml"
@@ -147,7 +152,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _flag_problems(read: argparse.Namespace) -> Iterator[str]:
-    for flag, least in (("trials", 2), ("workers", 1), ("draw", 0)):
+    for flag, least in (("trials", 2), ("jobs", 1), ("draw", 0)):
         value = getattr(read, flag)
         if value < least:
             yield f"--{flag}: found {value}, must be at least {least}"

@@ -56,7 +56,7 @@ def tune(options: Options, console: Console) -> Tuned:
     tried = _points(options)
     with (
         Journal(_journal(options.out), _settings(options), anew=options.force) as journal,
-        Runners(options.workers, trials.measured) as runners,
+        Runners(options.jobs, trials.measured) as runners,
     ):
         found = _search(options, tried, journal, runners, console)
         objective = OBJECTIVES[options.objective]

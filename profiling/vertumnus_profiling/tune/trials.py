@@ -31,18 +31,18 @@ class Asked(NamedTuple):
 class Runners(Generic[Result]):
     """Runs configs side by side."""
 
-    def __init__(self, workers: int, task: Callable[[Mapping[str, Any]], Result]) -> None:
-        """Do *task* with the plain tree of each config on *workers* processes; with one, in this process."""
-        self._workers = workers
+    def __init__(self, jobs: int, task: Callable[[Mapping[str, Any]], Result]) -> None:
+        """Do *task* with the plain tree of each config on *jobs* processes; with one, in this process."""
+        self._jobs = jobs
         self._task = task
         self._pool: ProcessPoolExecutor | None = None
 
     def __enter__(self) -> "Runners[Result]":
-        if self._workers > 1:
+        if self._jobs > 1:
             # spawned: a fork would copy whatever threads and locks this process has
             context = multiprocessing.get_context("spawn")
             self._others = multiprocessing.active_children()
-            self._pool = ProcessPoolExecutor(self._workers, context, initializer=_leave_interrupts_to_parent)
+            self._pool = ProcessPoolExecutor(self._jobs, context, initializer=_leave_interrupts_to_parent)
         return self
 
     def __exit__(
@@ -74,7 +74,7 @@ class Runners(Generic[Result]):
         except BrokenProcessPool as error:
             raise VertumnusError(
                 "a process that ran trials was killed (by the memory limit?); "
-                "start again to continue, with fewer --workers"
+                "start again to continue, with fewer --jobs"
             ) from error
 
 
