@@ -4,6 +4,7 @@ import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import msgspec
 import pytest
@@ -41,10 +42,16 @@ def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Kept:
     monkeypatch.chdir(tmp_path)
     source = tmp_path / "package" / "policy" / "rule.py"
     config = tmp_path / "conf" / "profile" / "mine.yaml"
-    for file in (source, config, TRACE):
+    shared = tmp_path / "shared" / "theirs.yaml"
+    for file in (source, config, shared, TRACE):
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text("# once")
+    (tmp_path / "conf" / "model").symlink_to(shared.parent)
+    (tmp_path / "conf" / "loop").symlink_to(tmp_path / "conf")
     monkeypatch.setattr(figure_sources, "files", lambda _: tmp_path / "package")
+    monkeypatch.setattr(
+        figure_sources, "distributions", lambda: [SimpleNamespace(name="hydra", version="1.3")]
+    )
     for run_id, job in (("01A", "first"), ("01B", "second"), ("01C", "stranger")):
         a_run(run_id, job)
     jobs = [
@@ -128,6 +135,8 @@ def test_what_has_not_changed_holds(kept: Kept) -> None:
         ("configs", written("conf/profile/mine.yaml")),
         ("configs", written("conf/experiment/prefill_times.yaml")),
         ("configs", removed("conf/profile/mine.yaml")),
+        ("configs", written("shared/theirs.yaml")),
+        ("configs", lambda: Path("conf", "slo").symlink_to(Path("conf", "profile").absolute())),
         ("the code", written("package/policy/rule.py")),
         ("the code", written("package/report.sql")),
         ("the code", removed("package/policy/rule.py")),
@@ -141,7 +150,9 @@ def test_each_change_is_found(kept: Kept, part: str, change: Callable[[], None])
 
 def test_another_version_of_a_package_is_a_change(kept: Kept, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whichever it is: what composes, computes, stores, reads and draws is not all named by us."""
-    monkeypatch.setattr(figure_sources, "distributions", list)
+    monkeypatch.setattr(
+        figure_sources, "distributions", lambda: [SimpleNamespace(name="hydra", version="1.4")]
+    )
     assert kept.changed(begun(), RUNS) == ["installed packages"]
 
 

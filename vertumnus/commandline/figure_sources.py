@@ -82,7 +82,20 @@ def _configs() -> Iterator[Named]:
     yield from _below(packaged_folder(), (".yaml",))
     folder = user_folder()
     if folder is not None:
-        yield from ((str(file), _content(file)) for file in sorted(folder.glob("**/*.yaml")))
+        yield from sorted(_linked_too(folder))
+
+
+def _linked_too(folder: Path) -> Iterator[Named]:
+    """Yield the folders and the YAML files below *folder*, links followed as Hydra does, each place once."""
+    seen: set[str] = set()
+    for place, folders, names in os.walk(folder, followlinks=True):
+        yield place, b""
+        if (real := os.path.realpath(place)) in seen:
+            folders.clear()
+            continue
+        seen.add(real)
+        files = [Path(place, name) for name in names if name.endswith(".yaml")]
+        yield from ((str(file), _content(file)) for file in files)
 
 
 def _below(folder: Traversable, endings: tuple[str, ...], place: str = "") -> Iterator[Named]:
