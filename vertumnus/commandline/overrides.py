@@ -13,7 +13,7 @@ from hydra.core.override_parser.types import Override
 from hydra.errors import HydraException
 
 from vertumnus.commandline.conf_folders import GROUPS
-from vertumnus.commandline.hydra_configs import all_groups, group_options, plain
+from vertumnus.commandline.hydra_configs import all_groups, as_override, group_options, plain
 from vertumnus.config import did_you_mean
 from vertumnus.domain.errors import ConfigError
 
@@ -47,8 +47,7 @@ def job_words(words: Sequence[str], loader: ConfigLoader, multirun: bool) -> lis
 
 def require_options(words: Iterable[str], loader: ConfigLoader) -> None:
     """Raise ConfigError with every one of *words*, each of one value, that names no option of its group."""
-    parser = OverridesParser.create()
-    parsed = {word: parser.parse_override(word) for word in sorted(words)}
+    parsed = {word: as_override(word) for word in sorted(words)}
     named = {override.key_or_group for override in parsed.values()}
     # options that lie on a further search path are Hydra's to find
     options = {} if "hydra.searchpath" in named else group_options(loader, named)
@@ -135,7 +134,7 @@ def _option_problems(override: Override, options: Options) -> Iterator[str]:
 
 def _explicit(word: str, groups: Sequence[str]) -> str:
     """Return *word* as Hydra needs it: experiments are added, values forced, other groups as they are."""
-    override = OverridesParser.create().parse_override(word)
+    override = as_override(word)
     if override.is_delete() or override.key_or_group.startswith("hydra."):
         return word
     bare = word.lstrip("+")
