@@ -211,7 +211,7 @@ def _bench(scratch: Path, seconds: float, rounds: int, legs: int) -> Iterator[st
 
 def _requests(legs: int) -> int:
     """Return the requests of runs that last as long as *legs* legs."""
-    return round(1.1 * RATE * FEED_SPEED * (WARM_S + legs * LEG_S))
+    return round(1.2 * RATE * FEED_SPEED * (WARM_S + legs * LEG_S))
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ run tell what two that are alike differ by anyway.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, suppress
 from itertools import pairwise
 from pathlib import Path
 from time import monotonic, sleep
@@ -19,7 +19,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from vertumnus.actions.client import ActionClient
+from vertumnus.actions.client import ActionClient, NotConnected
 from vertumnus_console.bench_processes import Follower, Mark, Serving
 from vertumnus_console.intervals import LEVEL, interval
 
@@ -83,7 +83,8 @@ def cost(scratch: Path, words: Sequence[str], *, feeds: int, speed: float, legs:
         gone = [_leg(followers, followed, leg_s) for followed in order(legs)]
         for follower in followers:
             follower.end()
-        _go_at(FAST, clients)
+        with suppress(NotConnected):  # it has ended already
+            _go_at(FAST, clients)
         return compared(feeds, gone, *(serving.marks() for serving in servings))
 
 

@@ -34,6 +34,7 @@ from vertumnus_console.panes.lines import KeyLine, TabLine
 from vertumnus_console.panes.log import LogPane
 from vertumnus_console.panes.model import ModelPane
 from vertumnus_console.panes.queues import QueuesPane
+from vertumnus_console.panes.table import Table
 from vertumnus_console.panes.top_line import TopLine
 from vertumnus_console.panes.trie import TriePane
 from vertumnus_console.panes.workers import WorkersPane
@@ -201,7 +202,7 @@ class RunScreen(Screen[None]):
             groups = [worker.group for worker in self.drawn.view.workers]
             place = groups.index(pane.selected) + step if pane.selected in groups else 0
             self.select(groups[place % len(groups)])
-        elif isinstance(pane, WorkersPane | QueuesPane | TriePane | ChoicesPane):
+        elif isinstance(pane, Table):
             pane.move_cursor(pane.cursor_row + step)
         else:
             pane.scroll_relative(y=step, animate=False)

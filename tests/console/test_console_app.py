@@ -141,7 +141,7 @@ def test_every_screen_shows_what_it_is_for(recorded_run: RunDir, size: tuple[int
         "c": ("choices", None),
         "e": ("events", "copy"),
         "r": ("model", "CP4"),
-        "l": ("log", "RequestEnded"),
+        "l": ("log", None),
         "o": ("overview", None),
     }
 
@@ -157,6 +157,8 @@ def test_every_screen_shows_what_it_is_for(recorded_run: RunDir, size: tuple[int
             await pilot.press("question_mark")
             await until(pilot, lambda n=name: text_of(app, "#text").startswith(n), f"help of {name}")
             await pilot.press("escape")
+        log = app.screen.query_one("#log")
+        assert any("RequestEnded request_id=" in log.cells(row)[2] for row in log.rows)
         await pilot.press("c")
         await until(pilot, lambda: app.screen.query_one("#choices").rows, "placements")
         await pilot.press("enter")

@@ -5,7 +5,7 @@ columns; here a line is one string.
 """
 
 from collections.abc import Sequence
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from rich.segment import Segment
 from textual.binding import Binding, BindingType
@@ -42,16 +42,21 @@ class Table(ScrollView, can_focus=True):
         super().__init__(id=id)
         self._columns = tuple(columns)
         self._empty = empty
-        self._rows: Sequence[tuple[str, ...]] = ()
+        self._rows: Sequence[tuple[Any, ...]] = ()
         self.cursor_row = 0
 
     @property
-    def rows(self) -> Sequence[tuple[str, ...]]:
+    def rows(self) -> Sequence[tuple[Any, ...]]:
         """What is shown."""
         return self._rows
 
-    def fill(self, rows: Sequence[tuple[str, ...]]) -> None:
-        """Show *rows*."""
+    def cells(self, row: Any) -> tuple[str, ...]:
+        """Return the cells of *row*, once it is seen; where that is work, it is not done for all of them."""
+        cells: tuple[str, ...] = row
+        return cells
+
+    def fill(self, rows: Sequence[tuple[Any, ...]]) -> None:
+        """Show *rows*: their cells, or what `cells` makes them of."""
         if rows == self._rows:
             return
         is_as_long = len(rows) == len(self._rows)
@@ -91,7 +96,7 @@ class Table(ScrollView, can_focus=True):
         if place >= len(self._rows):
             return Strip.blank(width, self.rich_style)
         style = "table--cursor" if place == self.cursor_row else ("table--even", "table--odd")[place % 2]
-        return self._line(self._rows[place], style, width)
+        return self._line(self.cells(self._rows[place]), style, width)
 
     def _line(self, cells: Sequence[str], style: str, width: int) -> Strip:
         extra = max(0, width - 1 - sum(column.width for column in self._columns))
