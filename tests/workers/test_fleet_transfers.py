@@ -7,6 +7,7 @@ from tests.support.fleet_rig import LEFT, PAIR, RIGHT, FleetRig, assert_settled,
 from vertumnus.domain.facts import Evicted, StepStarted, TransferFailed, TransferFinished, TransferStarted
 from vertumnus.domain.jobs import CopyDone, CopyJob
 from vertumnus.domain.orders import Drain, Prefill, Transfer
+from vertumnus.workers.copies import begin_copy, finish_copy
 
 KEYS = (11, 12, 13, 14)
 
@@ -201,3 +202,18 @@ def test_a_block_that_a_request_and_a_copy_use_is_the_requests() -> None:
     rig.order(a_pull())
     rig.place(a_request(5, input_tokens=70, block_keys=KEYS), PAIR)
     assert rig.fleet.books().pinned_blocks == 4
+
+
+def test_a_copy_between_stranded_blocks_leaves_the_leaf_oldest() -> None:
+    """11 and 13 are here, 12 and 14 come: two evictions take 14 and 13, and two blocks are still a hit."""
+    rig = a_rig(blocks_per_rank=4)
+    cache = rig.worker(LEFT).cache
+    for block in (0, 2):
+        cache.install(KEYS[: block + 1], block, cache.reserve(block, 1).slots)
+    cache.unpin((KEYS[0], KEYS[2]))
+    copy = begin_copy(a_pull(), rig.worker(LEFT), rig.fleet._state.worker_of_rank)
+    assert not isinstance(copy, str) and sorted(copy.slots) == [1, 3]
+    assert finish_copy(copy) == (2, 2, 2)
+    assert cache.leading_blocks(KEYS) == 4
+    assert cache.reserve(0, 2).evicted == (Evicted(2, (KEYS[3], KEYS[2])),)
+    assert cache.leading_blocks(KEYS) == 2

@@ -73,6 +73,7 @@ def finish_copy(copy: Copy) -> tuple[Rank, ...]:
             cache.release((slot,))
     cache.unpin(tuple(path[block] for block in sorted(copy.slots)))
     _unpin(copy.pinned)
+    cache.touch(path[: copy.end_block])  # what came lies between what was here: one use, leaf to root
     here = path[copy.first_block : copy.end_block]
     return tuple(slot // cache.blocks_per_rank for slot in cache.slots_of(here))
 
