@@ -198,6 +198,22 @@ def drop(index: PrefixIndex, naive: NaiveIndex, seed: int) -> None:
         index.drop(a_key(path))
 
 
+def test_what_nobody_owns_any_more_is_not_kept() -> None:
+    """1,000 sets of owners one after the other, each looked up: the index remembers the last one only."""
+    index = PrefixIndex(tuple(CpGroup(rank, 1) for rank in range(10)))
+    for owners in range(1, 1_001):
+        ranks = [rank for rank in range(10) if owners >> rank & 1]
+        for rank in ranks:
+            index.install((1,), 0, (rank,))
+        assert index.match((1,)).held == [int(rank in ranks) for rank in range(10)]
+        assert index.replicas(owners) == ((1, len(ranks)),)
+        if owners < 1_000:
+            for rank in ranks:
+                index.evict(rank, (1,))
+    assert index.copies() == {1: len(ranks)}
+    assert set(index._holders_of) == {0, 1_000} and set(index._replicas_of) == {1_000}
+
+
 actions = st.lists(
     st.tuples(
         st.sampled_from(["install", "install", "evict", "evict", "drop", "lose"]),

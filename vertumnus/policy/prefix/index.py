@@ -271,13 +271,19 @@ class PrefixIndex:
         if before:
             owned[before] -= 1
             if not owned[before]:
-                del owned[before]
+                self._forget_mask(before)
         if owners:
             owned[owners] = owned.get(owners, 0) + 1
         if owners & (owners - 1):
             self._replicated[key] = node
         elif before & (before - 1):
             del self._replicated[key]
+
+    def _forget_mask(self, owners: int) -> None:
+        """Drop all that is kept for a set of owners that no node has any more: runs see ever new ones."""
+        del self._owned[owners]
+        self._holders_of.pop(owners, None)
+        self._replicas_of.pop(owners, None)
 
     def _fold(self, owners: int) -> int:
         holders = self._holders_of.get(owners)
