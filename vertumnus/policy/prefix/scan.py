@@ -2,7 +2,8 @@
 
 The lists are the published ones, read from the busy counters and the replicated blocks alone: a block
 whose missed or access count is below its threshold cannot be in the first two, and the last copy of a
-block is never reclaimed. So a scan costs what is hot and replicated, not what is known.
+block is never reclaimed. So the lists cost what is hot and replicated, not what is known. Only a scan that
+finds something to reclaim walks all that is known, once, for what builds on it (`reclamation`).
 """
 
 from collections.abc import Iterator, Sequence
