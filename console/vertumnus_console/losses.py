@@ -1,4 +1,4 @@
-"""What a lost rank or worker means for the run: who is placed anew, and that it ends INVALID."""
+"""What a lost rank, worker or switch means for the run: who is placed anew, and that it ends INVALID."""
 
 from vertumnus.domain.facts import DecodeRankLost, RankLost, RequestsReturned, StepFailed
 from vertumnus.domain.units import Nanoseconds
@@ -23,8 +23,8 @@ class Losses:
         count = self._requests.get(at, 0)
         requests = "1 request is" if count == 1 else f"{count} requests are"
         placed = f"; {requests} placed anew" if count else ""
-        who = "its worker" if kind == "rank_lost" else "it"
-        return f"{who} is out of service{placed}; the run goes on and ends INVALID"
+        who = {"rank_lost": "its worker is", "transition_failed": "its ranks are"}.get(kind, "it is")
+        return f"{who} out of service{placed}; the run goes on and ends INVALID"
 
     def _lost(self, fact: RankLost | DecodeRankLost) -> None:
         self._requests.setdefault(fact.at, 0)

@@ -7,7 +7,12 @@ import pytest
 
 from tests.support.builders import a_request
 from tests.support.recorded import BALANCED, a_header, a_history, a_run, a_run_under_way, a_ulid
+from vertumnus.domain.cluster import CpGroup
+from vertumnus.domain.codec import INPUT, ORDER
 from vertumnus.domain.errors import ConfigError
+from vertumnus.domain.facts import TimerFired
+from vertumnus.domain.orders import CloseTransition
+from vertumnus.domain.units import SECOND
 from vertumnus.records.finish import salvage
 from vertumnus.records.planned import Planned
 from vertumnus.records.provenance import RunStart, library_versions, run_start
@@ -47,6 +52,17 @@ def test_a_failed_run_says_why(tmp_path: Path) -> None:
     end = recorder.finish("failed", None, wall_s=0.1, failure="out of memory")
     assert run.end() == end
     assert end.reasons == ("the run ended without closing its books", "out of memory")
+
+
+def test_a_run_that_lost_ranks_in_a_switch_is_invalid(tmp_path: Path) -> None:
+    """A switch that failed by its timer took ranks out of service: the numbers are of another pool."""
+    run, recorder = a_run_under_way(tmp_path, a_ulid(1))
+    recorder.record(INPUT, TimerFired(90 * SECOND, "switch 1", 90 * SECOND))
+    halves = CpGroup(0, 2).halves
+    recorder.record(ORDER, CloseTransition(1, "split", (CpGroup(0, 2),), halves, "failed", "no answer"))
+    end = recorder.finish("finished", BALANCED, wall_s=0.1)
+    assert end.verdict == "INVALID" and run.end() == end
+    assert end.reasons == ("lost during the run: split 0x2 -> 0x1 + 1x1 (no answer)",)
 
 
 def test_runs_are_found_by_latest_and_by_parts_of_the_id(tmp_path: Path) -> None:

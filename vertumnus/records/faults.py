@@ -19,7 +19,7 @@ from vertumnus.domain.units import Nanoseconds
 from vertumnus.records.clock import Clock
 from vertumnus.records.timeline import Handlers
 
-LOSSES = frozenset(("rank_lost", "decode_rank_lost", "worker_lost"))
+LOSSES = frozenset(("rank_lost", "decode_rank_lost", "worker_lost", "transition_failed"))
 """Kinds of faults after which the pool is another than the one configured: the run ends INVALID."""
 
 

@@ -15,7 +15,7 @@ FLUSH_S = 0.25
 A flush writes what would be written anyway; four a second cost nothing that shows.
 """
 
-SAID = LOSSES | {"step_failed", "transition_failed", "transition_reopened", "wish_refused"}
+SAID = LOSSES | {"step_failed", "transition_reopened", "wish_refused"}
 """Faults that are told while the run goes; those of single requests and copies are in its tables."""
 
 
@@ -74,4 +74,5 @@ class Narration:
 
 def _said(fault: Fault) -> str:
     what = f"{fault.kind.replace('_', ' ')}, {fault.subject}: {fault.reason}"
-    return f"{what}; the run goes on without it and ends INVALID" if fault.kind in LOSSES else what
+    whom = "its ranks" if fault.kind == "transition_failed" else "it"
+    return f"{what}; the run goes on without {whom} and ends INVALID" if fault.kind in LOSSES else what
