@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from vertumnus.domain import jobs
 from vertumnus.domain.errors import ProtocolError
-from vertumnus.domain.facts import DecodeRankLost, InputFact, RankLost
+from vertumnus.domain.facts import DecodeRankLost, InputFact, RankLost, TimerFired
 from vertumnus.domain.jobs import (
     AdoptJob,
     AnyJob,
@@ -98,6 +98,8 @@ class LiveEngine:
         # by the slot of the prompt's last block: bounded by the slots, whatever becomes of requests
         self._final_hidden: dict[SlotId, tuple[RequestId, bytes]] = {}
         self._ready: deque[InputFact | AnyOutcome] = deque()
+        # a due timer among those: until it is told, nothing else that is due overtakes it
+        self._late: TimerFired | None = None
         self._origin_ns = time.monotonic_ns()
         self._submit: dict[type[AnyJob], Callable[[Any], None]] = {
             StepJob: self._submit_step,
@@ -165,15 +167,14 @@ class LiveEngine:
     def next(self) -> InputFact | AnyOutcome | None:
         """Return what happens next; None when nothing is scheduled, under way or posted."""
         while True:
-            told = self._agenda.take(self.now()) or (self._ready.popleft() if self._ready else None)
+            told = self._happening()
             if told is not None:
                 return replace(told, at=self.now())
             if not self._agenda and not self._is_awaiting:
                 return None
             self.before_wait()
             self._pool.wait(self._agenda.wait_ns(self.now(), _LONGEST_WAIT_NS) / SECOND)
-            for event in self._pool.events():
-                self._take(event)
+            self._take_arrived()
 
     # ---- for those who check memory -------------------------------------------------------------
 
@@ -190,8 +191,7 @@ class LiveEngine:
                 inspection.lose(posting.peer.rank)
         while inspection:
             self._pool.wait(_LONGEST_WAIT_NS / SECOND)
-            for event in self._pool.events():
-                self._take(event)
+            self._take_arrived()
         return inspection.found
 
     def close(self) -> None:
@@ -259,7 +259,25 @@ class LiveEngine:
         for peer, body in postings:
             self._pool.send(peer, body)
 
+    def _happening(self) -> InputFact | AnyOutcome | None:
+        """Return what is due, else what was taken in; a timer comes after all that had arrived by then."""
+        told: InputFact | AnyOutcome | None = self._agenda.take(self.now()) if self._late is None else None
+        if isinstance(told, TimerFired):
+            # as in `liveness`: a coordinator that was away must not blame ranks whose answer is here
+            self._take_arrived()
+            self._ready.append(told)
+            self._late, told = told, None
+        if told is None and self._ready:
+            told = self._ready.popleft()
+            if told is self._late:
+                self._late = None
+        return told
+
     # ---- what ranks tell ------------------------------------------------------------------------
+
+    def _take_arrived(self) -> None:
+        for event in self._pool.events():
+            self._take(event)
 
     def _take(self, event: Event) -> None:
         if isinstance(event, Lost):
