@@ -2,8 +2,10 @@
 
 import os
 import signal
+import sys
 from pathlib import Path
 from queue import Queue
+from subprocess import PIPE, Popen
 
 import pytest
 
@@ -14,6 +16,7 @@ from vertumnus.domain.facts import ForecastFailed, ForecastFinished, InputFact
 from vertumnus.domain.move import Move
 from vertumnus.domain.orders import Forecast
 from vertumnus.domain.units import SECOND
+from vertumnus.forecast import child_process
 from vertumnus.forecast.child import NICENESS
 from vertumnus.forecast.child_process import ChildForecasts
 from vertumnus.forecast.question import Questions
@@ -94,6 +97,57 @@ def test_a_child_that_dies_costs_one_question(rig, mailbox, forecasts) -> None:
     forecasts(order(1), rig.engine.now())
     failed = mailbox.next()
     assert isinstance(failed, ForecastFailed) and "exit code -9" in failed.reason
+    forecasts(order(2), rig.engine.now())
+    assert isinstance(mailbox.next(), ForecastFinished)
+
+
+class Noisy:
+    """Unpickled, prints past Python to where the answers go, and is None then."""
+
+    def __reduce__(self) -> tuple[object, tuple[str]]:
+        return eval, ("(__import__('os').system('echo noise'), None)[1]",)
+
+
+@pytest.mark.parametrize(
+    ("odd", "said"),
+    [(Noisy(), "'NoneType' object has no attribute 'durations'"), (lambda: None, "cannot be asked: ")],
+    ids=["printed", "unpicklable"],
+)
+def test_what_is_odd_about_a_question_costs_that_question(rig, mailbox, odd, said) -> None:
+    """Noise on the child's stdout is no answer, and what cannot be sent is told; the next one is answered."""
+    assumptions = iter((odd, assumed()))
+    with ChildForecasts(Questions(rig.fleet, rig.control, lambda: next(assumptions)), mailbox) as forecasts:
+        forecasts(order(1), rig.engine.now())
+        forecasts(order(2), rig.engine.now())
+        failed, finished = mailbox.next(), mailbox.next()
+    assert isinstance(failed, ForecastFailed) and said in failed.reason
+    assert isinstance(finished, ForecastFinished)
+
+
+@pytest.mark.parametrize(
+    ("script", "patience_s", "said"),
+    [
+        (
+            "import sys, struct; sys.stdout.buffer.write(struct.pack('<Q', 4) + b'abcd')",
+            PATIENCE_S,
+            "UnpicklingError",
+        ),
+        ("import sys; sys.stdin.buffer.read()", 0.05, "no forecast in 0.05 s"),
+    ],
+    ids=["garbage", "silence"],
+)
+def test_a_child_that_answers_nothing_costs_one_question(
+    rig, mailbox, forecasts, monkeypatch, script, patience_s, said
+) -> None:
+    """Garbage or silence for longer than PATIENCE_S is told as failed; the next question gets a new child."""
+    forecasts._child.kill()
+    forecasts._child.communicate()
+    forecasts._child = Popen([sys.executable, "-c", script], stdin=PIPE, stdout=PIPE)
+    with monkeypatch.context() as impatient:
+        impatient.setattr(child_process, "PATIENCE_S", patience_s)
+        forecasts(order(1), rig.engine.now())
+        failed = mailbox.next()
+    assert isinstance(failed, ForecastFailed) and said in failed.reason
     forecasts(order(2), rig.engine.now())
     assert isinstance(mailbox.next(), ForecastFinished)
 

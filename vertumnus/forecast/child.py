@@ -17,9 +17,9 @@ _AUTOGROUP = Path("/proc/self/autogroup")
 
 def main() -> None:
     """Answer one question after the other."""
+    asks, answers = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # nothing that somebody prints, a library in C included, gets between the answers
     step_back()
-    asks, answers = sys.stdin.buffer, sys.stdout.buffer
-    sys.stdout = sys.stderr  # nothing that somebody prints gets between the answers
     while True:
         try:
             question = receive(asks)

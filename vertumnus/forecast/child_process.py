@@ -3,8 +3,9 @@
     thread "forecasts" -> child:  length (u64), the Question as a pickle
     child -> thread:              length (u64), the outcomes, or what went wrong, as a pickle
 
-The child imports nothing of torch and ends when its input does. When it dies, the question that it was at
-is told as failed, and the next one gets a new child.
+The child imports nothing of torch and ends when its input does. When it dies, sends what is no answer, or
+thinks for longer than PATIENCE_S, the question that it was at is told as failed, and the next one gets a new
+child: whatever happens, every question is answered.
 """
 
 import pickle
@@ -13,10 +14,11 @@ import subprocess
 import sys
 from contextlib import suppress
 from queue import SimpleQueue
-from threading import Thread
+from threading import Thread, Timer
 from types import TracebackType
 from typing import IO, Any, NamedTuple
 
+from vertumnus.domain.errors import VertumnusError
 from vertumnus.domain.facts import ForecastFailed, ForecastFinished
 from vertumnus.domain.forecast import ForecastOutcome
 from vertumnus.domain.orders import Forecast
@@ -26,8 +28,15 @@ from vertumnus.serving.engine import Engine
 
 _LENGTH = struct.Struct("<Q")
 
+PATIENCE_S = 600.0
+"""No forecast takes nearly as long, and one that does is of a past that is long over [s]."""
+
 _UNDELIVERED: Nanoseconds = 0
 """Stands in ``at`` until the engine delivers the fact."""
+
+
+class NoAnswer(VertumnusError):
+    """The child was waited for in vain."""
 
 
 class _Asked(NamedTuple):
@@ -84,13 +93,16 @@ class ChildForecasts:
         try:
             if self._child is None:
                 self._child = _start()
-            assert self._child.stdin is not None and self._child.stdout is not None
-            send(self._child.stdin, question)
-            answered: tuple[ForecastOutcome, ...] | str = receive(self._child.stdout)
+            return _ask(self._child, question)
         except (OSError, EOFError):
             code = self._end_child()
             return f"the process that computes forecasts ended (exit code {code})"
-        return answered
+        except NoAnswer as error:
+            self._end_child()
+            return str(error)
+        except Exception as error:  # whatever it is, the thread lives and the question is answered
+            self._end_child()
+            return f"the process that computes forecasts cannot be asked: {type(error).__name__}: {error}"
 
     def _end_child(self) -> int | None:
         child, self._child = self._child, None
@@ -102,6 +114,28 @@ class ChildForecasts:
                 with suppress(OSError):  # what could not be written any more
                     pipe.close()
         return child.wait()
+
+
+def _ask(child: subprocess.Popen[bytes], question: Question) -> tuple[ForecastOutcome, ...] | str:
+    """Return what *child* answers.
+
+    Raises NoAnswer when that takes longer than PATIENCE_S, OSError or EOFError when the child ends before,
+    and whatever there is to say of a question or an answer that cannot be sent.
+    """
+    assert child.stdin is not None and child.stdout is not None
+    watchdog = Timer(PATIENCE_S, child.kill)
+    watchdog.daemon = True
+    watchdog.start()
+    try:
+        send(child.stdin, question)
+        answered: tuple[ForecastOutcome, ...] | str = receive(child.stdout)
+        return answered
+    except (OSError, EOFError) as error:
+        if watchdog.finished.is_set():
+            raise NoAnswer(f"no forecast in {PATIENCE_S:g} s") from error
+        raise
+    finally:
+        watchdog.cancel()
 
 
 def send(pipe: IO[bytes], message: object) -> None:
