@@ -1,4 +1,9 @@
-"""Ctrl-C once ends a run and keeps what it has; neither its opening nor its closing is interrupted."""
+"""Ctrl-C once ends a run and keeps what it has: between two events, or while its engine waits.
+
+Wherever else it comes, it is held until then: an event is taken as a whole, and what is recorded reaches log
+and tables alike. Neither the opening nor the closing of a run is interrupted, and a second Ctrl-C changes
+nothing. A run that hangs in an event can be killed; `vertumnus salvage` then makes its tables.
+"""
 
 import signal
 import threading
@@ -23,6 +28,13 @@ class _Interrupts:
             self.is_raised = True
             raise KeyboardInterrupt
 
+    def let_through(self) -> None:
+        """Raise what came while it was held, and keep holding the next."""
+        self.is_pending = False
+        if not self.is_raised:
+            self.is_raised = True
+            raise KeyboardInterrupt
+
     def release(self) -> None:
         """End one hold, and raise what came meanwhile."""
         self.holds -= 1
@@ -40,7 +52,7 @@ def one_interrupt() -> Iterator[None]:
 
     Outside the main thread, where signals are not delivered, this does nothing.
     """
-    if threading.current_thread() is not threading.main_thread():
+    if not _is_main():
         yield
         return
     _interrupts.is_raised = _interrupts.is_pending = False
@@ -58,8 +70,21 @@ def interrupts_held() -> Iterator[None]:
 
     A signal mask would not do: another thread of the process may take the signal.
     """
+    if not _is_main():
+        yield
+        return
     _interrupts.holds += 1
     try:
         yield
     finally:
         _interrupts.release()
+
+
+def let_interrupt_through() -> None:
+    """Raise KeyboardInterrupt if one is held: call it where nothing is half done."""
+    if _interrupts.is_pending and _is_main():
+        _interrupts.let_through()
+
+
+def _is_main() -> bool:
+    return threading.current_thread() is threading.main_thread()

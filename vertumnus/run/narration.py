@@ -1,4 +1,4 @@
-"""What is done between the events of a run: progress is shown, and the log reaches the disk."""
+"""What is done between the events of a run: progress is shown, the log reaches the disk, Ctrl-C ends it."""
 
 from collections.abc import Callable
 from time import monotonic
@@ -6,6 +6,7 @@ from time import monotonic
 from vertumnus.domain.units import to_seconds
 from vertumnus.records.faults import LOSSES, Fault
 from vertumnus.records.recorder import Recorder
+from vertumnus.run.interrupts import let_interrupt_through
 from vertumnus.run.progress import Progress
 from vertumnus.serving.loop import Loop
 
@@ -44,13 +45,22 @@ class Narration:
         self._next_flush = monotonic() + FLUSH_S
 
     def after_event(self) -> None:
-        """Show how many requests have ended, and write the log when it is time or somebody is waiting."""
+        """Show how many requests have ended, and write the log when it is time or somebody is waiting.
+
+        Raises KeyboardInterrupt when one was held while the event was taken.
+        """
+        let_interrupt_through()
         if self._is_awaited():
             self._flush()
         if self._loop.ended != self._ended:
             self._ended = self._loop.ended
             self._progress.show(self._ended)
             self.flush_when_due()
+
+    def before_wait(self) -> None:
+        """Write the log when it is time. Raises KeyboardInterrupt when one came during the wait before."""
+        let_interrupt_through()
+        self.flush_when_due()
 
     def flush_when_due(self) -> None:
         """Write the log when the last time is long enough ago."""

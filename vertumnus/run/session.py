@@ -87,12 +87,14 @@ def serve_recorded(
     opened: _Opened | None = None
     failure: BaseException | None = None
     try:
-        with interrupts_held():  # once the folder is there, an interrupt finds everything to close it
+        # an interrupt finds the folder whole, and no event, fold or frame in its middle: `Narration` lets it
+        # through where that is so
+        with interrupts_held():
             opened = _open(session)
-        if start_clock is not None:
-            start_clock()
-        opened = opened._replace(started=perf_counter())
-        _serve(session, engine, opened, console)
+            if start_clock is not None:
+                start_clock()
+            opened = opened._replace(started=perf_counter())
+            _serve(session, engine, opened, console)
     except KeyboardInterrupt as interrupt:
         failure = interrupt
     except Exception as error:  # whatever it was, the folder is closed and the error told with it
@@ -155,7 +157,7 @@ def _serve(session: Session, engine: Engine, opened: _Opened, console: Console) 
         loop = Loop(check or engine, pool.fleet, pool.control, record, forecast, feed.follow_ups)
         narration = Narration(loop, recorder, progress, is_awaited, partial(_say, console))
         if isinstance(engine, WaitingEngine):
-            engine.before_wait = narration.flush_when_due
+            engine.before_wait = narration.before_wait
         between = [narration.after_event] if check is None else [check.after_event, narration.after_event]
         loop.serve(iter(feed.arrivals), lambda: [act() for act in between])
         narration.end()
