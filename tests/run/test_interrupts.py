@@ -108,7 +108,9 @@ def test_an_interrupted_run_is_whole_up_to_an_event(
         folder = interrupted_run(config, tmp_path)
     audit = audit_run(find_run(tmp_path).run)
     assert audit.is_clean and audit.records > 0 and audit.open_requests < 400
-    assert f"{reserved_ns(folder)} ns of predicted work stayed reserved" in find_run(tmp_path).run.end().reasons
+    assert (
+        f"{reserved_ns(folder)} ns of predicted work stayed reserved" in find_run(tmp_path).run.end().reasons
+    )
     told = {table: (folder / f"{table}.parquet").read_bytes() for table in TABLES}
     (folder / "_SUCCESS.json").unlink()
     salvage(find_run(tmp_path, folder.name).run)

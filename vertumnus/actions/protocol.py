@@ -18,6 +18,7 @@ from msgspec import Struct
 
 from vertumnus.domain.cluster import CpGroup
 from vertumnus.domain.facts import Action
+from vertumnus.domain.units import INT64
 
 VERSION = 1
 """Goes up when a message changes its meaning; a console of another version is turned away."""
@@ -82,6 +83,18 @@ class Bye(Message, frozen=True, kw_only=True):
 
 FromConsole: TypeAlias = Hello | Act
 FromRun: TypeAlias = Welcome | Answered | Bye
+
+
+def beyond_the_log(act: Act) -> str:
+    """Return why no log can hold what *act* names; "" when one can.
+
+    JSON has whole numbers of any size; the fact made of an act has those of `INT64`.
+    """
+    named = [number for worker in act.workers for number in worker]
+    if isinstance(act.value, int):
+        named.append(act.value)
+    odd = next((number for number in named if number not in INT64), None)
+    return "" if odd is None else f"{act.action}: found {odd}, whole numbers must be within +-2^63"
 
 
 class Lines:

@@ -17,7 +17,7 @@ from typing import Protocol, get_args
 
 from vertumnus.actions.address import listener
 from vertumnus.actions.connection import Connection, Refusal, checked_hello
-from vertumnus.actions.protocol import Act, Answered, FromConsole, Hello, Welcome
+from vertumnus.actions.protocol import Act, Answered, FromConsole, Hello, Welcome, beyond_the_log
 from vertumnus.domain.codec import Record
 from vertumnus.domain.facts import Action, OperatorActed
 from vertumnus.domain.orders import Answer
@@ -150,7 +150,9 @@ class ActionServer:
         return every if self._pace is not None else tuple(action for action in every if action != "speed")
 
     def _act(self, connection: Connection, hello: Hello, act: Act) -> None:
-        reason = "this console is read-only" if hello.reads_only else self._set_speed(act)
+        reason = (
+            "this console is read-only" if hello.reads_only else beyond_the_log(act) or self._set_speed(act)
+        )
         if reason:
             connection.refuse(act, reason)
             return

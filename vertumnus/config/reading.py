@@ -13,20 +13,13 @@ from msgspec import Struct
 
 from vertumnus.config.wording import allowed, listed, names, nearest, not_one_of, show
 from vertumnus.domain.errors import ConfigError
+from vertumnus.domain.units import largest
 
 MISSING: Final = "???"
 """How YAML spells a value that the user has to give."""
 
-LARGEST, LARGEST_S = 2.0**53, 1e9
-"""No number of a run is larger, no time longer [s]: they must fit tables and logs."""
-
 UNREADABLE: Final = object()
 """Stands for a value that could not be read; the problem is already noted."""
-
-
-def _largest(path: str) -> float:
-    is_time = path.endswith("_s") and not path.endswith("_per_s")
-    return LARGEST_S if is_time else LARGEST
 
 
 class TreeReader:
@@ -122,8 +115,8 @@ class TreeReader:
     def _leaf(self, kind: Any, value: object, path: str) -> Any:
         if get_origin(kind) is Literal and value not in get_args(kind):
             return self._note(path, not_one_of(value, get_args(kind)))
-        if isinstance(value, int | float) and _largest(path) < abs(value) < inf:
-            return self._note(path, f"found {show(value)}, must be within +-{_largest(path):g}")
+        if isinstance(value, int | float) and largest(path) < abs(value) < inf:
+            return self._note(path, f"found {show(value)}, must be within +-{largest(path):g}")
         try:
             return msgspec.convert(value, kind)
         except msgspec.ValidationError:

@@ -90,6 +90,11 @@ class Lattice(NamedTuple):
                     f"{self.ranks_per_node} ranks (cluster.ranks_per_node)"
                 )
 
+    def has_place_for(self, group: CpGroup) -> bool:
+        """Return whether *group* is ranks of the pool in an aligned power of two, of whatever degree."""
+        first, degree = group
+        return is_power_of_two(degree) and 0 <= first <= self.gpus - degree and first % degree == 0
+
     def groups(self) -> tuple[CpGroup, ...]:
         """Return every group of the lattice, by degree, then first rank."""
         return tuple(

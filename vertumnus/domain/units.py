@@ -29,6 +29,18 @@ JobId: TypeAlias = int
 
 SECOND: Nanoseconds = 1_000_000_000
 
+INT64 = range(-(2**63), 2**63)
+"""What a log and a table can hold of whole numbers."""
+
+LARGEST, LARGEST_S = 2.0**53, 1e9
+"""No number that a run is given is larger, no time longer [s]: what becomes of them must be in `INT64`."""
+
+
+def largest(key: str) -> float:
+    """Return the magnitude that the number named *key*, as in a config, may have at most."""
+    is_time = key.endswith("_s") and not key.endswith("_per_s")
+    return LARGEST_S if is_time else LARGEST
+
 
 def to_ns(seconds: float) -> Nanoseconds:
     """Return *seconds* as integer nanoseconds, rounded to the nearest."""

@@ -60,7 +60,7 @@ class Composer:
     ) -> None:
         """Follow *controller*, if there is one and *mode* lets it."""
         self._books = books
-        self._lattice = lattice
+        self.lattice = lattice
         self._transitions = Transitions(switch_timeout_ns)
         self.controller = controller
         self.mode = mode
@@ -91,7 +91,7 @@ class Composer:
     def legal_move(self, kind: Direction, workers: Collection[CpGroup]) -> Move:
         """Return the move that *workers* can make now. Raises ConfigError with every reason against it."""
         self._refuse_held(kind, workers)
-        return check_move(self._books.pool.serving, self._lattice, kind, workers, self.busy)
+        return check_move(self._books.pool.serving, self.lattice, kind, workers, self.busy)
 
     def forecast_ended(self, fact: ForecastFinished | ForecastFailed) -> list[AnyOrder]:
         """Tell the controller what became of a forecast and do what it makes of it."""

@@ -35,6 +35,7 @@ class Operators:
     def acted(self, fact: OperatorActed) -> list[AnyOrder]:
         """Answer *fact*, and do what it asks for when it is legal."""
         try:
+            self._check_workers(fact)
             return self._handlers[fact.action](fact)
         except ConfigError as error:
             return [Answer(fact.action_id, False, str(error))]
@@ -42,6 +43,16 @@ class Operators:
     def settings(self) -> Mapping[str, Value]:
         """Return the parameters that can be tuned, with their values now."""
         return self._tuning.settings()
+
+    def _check_workers(self, fact: OperatorActed) -> None:
+        """Raise ConfigError for a worker that cannot be: what is legal now is each handler's to say."""
+        lattice = self._composer.lattice
+        for worker in fact.workers:
+            if not lattice.has_place_for(worker):
+                raise ConfigError(
+                    f"{fact.action} {worker}: no such worker can be; one is <first rank>x<degree>, aligned ranks "
+                    f"of 0 to {lattice.gpus - 1}"
+                )
 
     def _drain(self, fact: OperatorActed) -> list[AnyOrder]:
         orders = self._holds.drain(_one(fact), fact.who, self._composer.busy)

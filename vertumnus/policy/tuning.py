@@ -7,6 +7,7 @@ import msgspec
 from msgspec import Struct, structs
 
 from vertumnus.domain.errors import ConfigError
+from vertumnus.domain.units import largest
 
 SAFE: dict[str, tuple[str, ...]] = {
     "policy": ("beta", "gpu_time_weight", "length_threshold"),
@@ -87,6 +88,8 @@ class Tuning:
 def _changed(config: Struct, setting: str, name: str, value: Value) -> Struct:
     """Return *config* with the field *name* set. Raises ConfigError when type or bounds forbid it."""
     (field,) = (field for field in structs.fields(config) if field.name == name)
+    if isinstance(value, int | float) and not abs(value) <= largest(name):
+        raise ConfigError(f"tune {setting}: found {value}, must be within +-{largest(name):g}")
     try:
         # a fact carries no bool: 0 and 1, or their words, stand for one
         return structs.replace(
