@@ -134,13 +134,11 @@ def test_a_speed_out_of_bounds_is_refused(run: Run, value: object) -> None:
     [(WORKER, 10**20, "10" + "0" * 19), (CpGroup(-(2**63) - 1, 1), 1.0, "-9223372036854775809")],
 )
 def test_a_number_that_no_log_can_hold_is_refused(run: Run, worker, value, found) -> None:
-    """It is never posted, and who sent it stays connected; a number of its own may be as large as it likes."""
+    """It is never posted, and who sent it stays connected; its own numbering may be as it likes."""
     client = ActionClient(run.path, "ann")
     client._acts = 2**70
     answer = client.wait(client.act("tune", (worker,), "policy.beta", value), 10)
-    assert (
-        not answer.accepted and answer.reason == f"tune: found {found}, whole numbers must be within +-2^63"
-    )
+    assert not answer.accepted and found in answer.reason and "within +-2^63" in answer.reason
     assert client.wait(client.act("undo", (WORKER,), value=2**63 - 1), 10).accepted
     assert [fact.action for fact in run.posted] == ["undo"]
     client.close()

@@ -90,7 +90,7 @@ def facts(told: list[dict[str, object]]) -> Iterator[OperatorActed]:
 @example([A_TUNE | {"setting": "policy.gpu_time_weight", "value": 1e300}], POLICIES[0], CONTROLLERS[0])
 @given(st.lists(acts, max_size=4), st.sampled_from(POLICIES), st.sampled_from(CONTROLLERS))
 def test_every_act_is_done_or_refused(told, policy, controller) -> None:
-    """One answer each, never an exception; a request, a scan and a window's end after it can be logged, too."""
+    """One answer each, never an exception; a request, a scan and a window's end after it can be logged."""
     control = a_plane(policy, controller)
     control.start()
     records: list[Record] = []
@@ -117,7 +117,7 @@ def test_every_act_is_done_or_refused(told, policy, controller) -> None:
 )
 @pytest.mark.parametrize("action", ["split", "merge", "drain", "copy", "undo"])
 def test_a_worker_that_cannot_be_is_named(action, worker, shown) -> None:
-    """Negative, empty, unaligned, beyond the pool, no power of two: refused before anybody reckons with it."""
+    """Negative, empty, unaligned, beyond the pool, no power of two: refused before anybody uses it."""
     fact = OperatorActed(1, 1, "ann", action, (CpGroup(*worker), CpGroup(1, 1)), "", 7)
     (answer,) = a_plane(POLICIES[0], ManualController()).handle(fact)
     said = f"{action} {shown}: no such worker can be; one is <first rank>x<degree>, aligned ranks of 0 to 3"

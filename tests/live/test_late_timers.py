@@ -69,7 +69,7 @@ def test_answers_that_have_arrived_come_before_a_timer(engine: LiveEngine) -> No
 
 
 def test_a_timer_waits_for_one_look_only(engine: LiveEngine) -> None:
-    """What arrives while the first look's answers are told comes after it: no stream of answers holds it up."""
+    """What arrives while the first look's answers are told comes after it: no stream of answers delays it."""
     engine._pool = Inbox([answer(0)], [answer(1)])  # type: ignore[assignment]
     assert told(engine, 3) == [0, TimerFired, 1]
 

@@ -50,8 +50,8 @@ class Operators:
         for worker in fact.workers:
             if not lattice.has_place_for(worker):
                 raise ConfigError(
-                    f"{fact.action} {worker}: no such worker can be; one is <first rank>x<degree>, aligned ranks "
-                    f"of 0 to {lattice.gpus - 1}"
+                    f"{fact.action} {worker}: no such worker can be; one is <first rank>x<degree>, "
+                    f"aligned ranks of 0 to {lattice.gpus - 1}"
                 )
 
     def _drain(self, fact: OperatorActed) -> list[AnyOrder]:
