@@ -1,6 +1,6 @@
 """Changes of composition: who asks for them, and what they change in the books (sec. 6)."""
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -15,6 +15,7 @@ from vertumnus.domain.profile import Kappa
 from vertumnus.domain.units import Nanoseconds, to_ns
 from vertumnus.policy.ledger import Ledger
 from vertumnus.policy.pool import PoolState
+from vertumnus.policy.prefix.lacking import lacking_after
 from vertumnus.policy.prefix.residency import Lost
 from vertumnus.policy.prefixes import Prefixes
 from vertumnus.policy.reconfig.advise import Adviser
@@ -178,22 +179,9 @@ class Composer:
     def _drain(self, worker: CpGroup) -> Nanoseconds:
         return self._books.ledger.running(worker)
 
-    def _reconcile_blocks(self, move: Move) -> float:
-        """Return the missing blocks of retained prefixes after *move*, weighted by recent access (sec. 6.2).
-
-        After a merge nothing is missing that must move: any ownership serves. After a split each half
-        lacks what the other one holds.
-        """
-        if move.kind == "merge":
-            return 0.0
-        return sum(self._weight(half, move.sources) for half in move.targets)
-
-    def _weight(self, half: CpGroup, sources: Iterable[CpGroup]) -> float:
-        (source,) = sources
-        prefixes, degree = self._books.prefixes, source.degree
-        demand = prefixes.statistics.demand
-        held_elsewhere = prefixes.index.keys_on(source.mask & ~half.mask)
-        return sum(demand.access(key, degree) for key in held_elsewhere)
+    def _reconcile_blocks(self, moves: Sequence[Move]) -> list[float]:
+        prefixes = self._books.prefixes
+        return lacking_after(moves, prefixes.index, prefixes.statistics.demand)
 
 
 def compose(

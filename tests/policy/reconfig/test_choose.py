@@ -1,17 +1,24 @@
 """Which eligible move is made: drain, then reconciliation, then first rank."""
 
+from collections.abc import Sequence
+
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.reconfig import LATTICE, a_composition, tilings
 from vertumnus.domain.cluster import Composition, CpGroup
 from vertumnus.domain.move import Move
-from vertumnus.policy.reconfig.choose import choose
+from vertumnus.policy.reconfig.choose import choose, ranked
 from vertumnus.policy.reconfig.moves import moves
 
 SINGLES = a_composition("0x1", "1x1", "2x1", "3x1")
 LOW, HIGH = moves(SINGLES, LATTICE)
 """Merges of ranks 0 and 1, and of ranks 2 and 3."""
+
+
+def unweighed(moves: Sequence[Move]) -> list[float]:
+    """Nothing to reconcile after any move."""
+    return [0.0] * len(moves)
 
 
 def chosen(drains: tuple[int, ...] = (0, 0, 0, 0), blocks: tuple[float, float] = (0.0, 0.0), admissible=None):
@@ -20,7 +27,7 @@ def chosen(drains: tuple[int, ...] = (0, 0, 0, 0), blocks: tuple[float, float] =
         moves(SINGLES, LATTICE),
         "merge",
         lambda worker: drains[worker.first_rank],
-        lambda move: blocks[move == HIGH],
+        lambda moves: [blocks[move == HIGH] for move in moves],
         admissible or (lambda move: True),
     )
 
@@ -48,7 +55,7 @@ def test_only_what_is_admissible() -> None:
 
 def test_only_the_direction_asked_for() -> None:
     """Four CP1 cannot be split, so a split finds nothing."""
-    assert choose(moves(SINGLES, LATTICE), "split", lambda w: 0, lambda m: 0.0, lambda m: True) is None
+    assert choose(moves(SINGLES, LATTICE), "split", lambda w: 0, unweighed, lambda m: True) is None
 
 
 @given(
@@ -67,10 +74,35 @@ def test_the_choice_does_not_hang_on_the_order(composition, direction, drains, r
         return max(map(drain_ns, move.sources))
 
     legal = moves(composition, LATTICE)
-    best = choose(legal, direction, drain_ns, lambda move: 0.0, lambda move: True)
+    best = choose(legal, direction, drain_ns, unweighed, lambda move: True)
     random.shuffle(legal)
-    assert choose(legal, direction, drain_ns, lambda move: 0.0, lambda move: True) == best
+    assert choose(legal, direction, drain_ns, unweighed, lambda move: True) == best
     eligible = [move for move in legal if move.kind == direction]
     assert (best is None) == (not eligible)
     if best is not None:
         assert longest(best) == min(map(longest, eligible))
+
+
+@given(
+    st.sampled_from([Composition(tiling) for tiling in tilings(LATTICE)]),
+    st.dictionaries(st.integers(0, 3), st.integers(0, 2)),
+    st.dictionaries(st.integers(0, 3), st.floats(0, 2)),
+)
+def test_only_equal_drains_are_weighed(composition, drains, blocks) -> None:
+    """The order is that of a plain sort by drain, blocks and rank; no move is weighed that drains alone."""
+    weighed: list[Move] = []
+
+    def weigh(moves: Sequence[Move]) -> list[float]:
+        weighed.extend(moves)
+        return [blocks.get(move.sources[0].first_rank, 0.0) for move in moves]
+
+    def longest(move: Move) -> int:
+        return max(drains.get(source.first_rank, 0) for source in move.sources)
+
+    for kind in ("split", "merge"):
+        alike = [move for move in moves(composition, LATTICE) if move.kind == kind]
+        plain = sorted(alike, key=lambda move: (longest(move), weigh([move])[0], move.sources[0].first_rank))
+        weighed.clear()
+        assert list(ranked(alike, lambda worker: drains.get(worker.first_rank, 0), weigh)) == plain
+        drained = [longest(move) for move in alike]
+        assert set(weighed) == {move for move in alike if drained.count(longest(move)) > 1}

@@ -70,7 +70,13 @@ def phase(trigger: Trigger, composition: Composition, seed: int, rate: float, lo
         if signal.direction is None or signal.cause is None:
             continue
         check = post_check(report, composition, signal.cause, ThresholdsController(), CAPACITY, MODEL)
-        move = choose(moves(composition, LATTICE), signal.direction, lambda w: 0, lambda m: 0.0, check)
+        move = choose(
+            moves(composition, LATTICE),
+            signal.direction,
+            lambda w: 0,
+            lambda every: [0.0] * len(every),
+            check,
+        )
         if move is not None:
             composition = apply(composition, move)
             made.append((number, move.kind))

@@ -21,7 +21,9 @@ HERE = a_composition("0x2", "2x1", "3x1")
 def a_view(composition=HERE, busy=(), drain=None, blocks=None) -> PoolView:
     """A pool at rest."""
     drains, weights = drain or {}, blocks or {}
-    return PoolView(composition, busy, lambda w: drains.get(w, 0), lambda move: weights.get(move, 0.0))
+    return PoolView(
+        composition, busy, lambda w: drains.get(w, 0), lambda moves: [weights.get(m, 0.0) for m in moves]
+    )
 
 
 class Rig:

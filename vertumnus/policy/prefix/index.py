@@ -221,6 +221,10 @@ class PrefixIndex:
                 copies[degree] += count * replicas
         return copies
 
+    def owned(self) -> Iterator[tuple[BlockKey, int]]:
+        """Yield each block that somebody holds with the ranks that do, a bitmask, in the order of coming."""
+        return ((key, node.owners) for key, node in self._nodes.items() if node.owners)
+
     def keys_on(self, ranks: int) -> Iterator[BlockKey]:
         """Yield the blocks that one of *ranks* (a bitmask) holds."""
         return (key for key, node in self._nodes.items() if node.owners & ranks)

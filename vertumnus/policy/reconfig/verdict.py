@@ -21,8 +21,8 @@ class PoolView(NamedTuple):
     """Those that are in transition already."""
     drain_ns: Callable[[CpGroup], Nanoseconds]
     """Predicted time until a worker would be at a boundary."""
-    reconcile_blocks: Callable[[Move], float]
-    """Missing blocks of retained prefixes after a move, weighted by recent access."""
+    reconcile_blocks: Callable[[Sequence[Move]], Sequence[float]]
+    """Missing blocks of retained prefixes after each of some moves, weighted by recent access."""
 
 
 class Verdict(NamedTuple):

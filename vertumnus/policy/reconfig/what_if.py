@@ -7,6 +7,7 @@ the composition that it is shown, at the question and again at the answer.
 """
 
 from collections.abc import Sequence
+from itertools import islice
 from typing import NamedTuple
 
 from vertumnus.domain.cluster import Composition, Lattice
@@ -124,11 +125,11 @@ class WhatIf:
 
     def _candidates(self, view: PoolView) -> list[Move]:
         legal = moves(view.composition, self._lattice, view.busy)
-        best = ranked(legal, view.drain_ns, view.reconcile_blocks)
+        most = self._config.candidates
         return [
             move
-            for kind in ("split", "merge")
-            for move in [each for each in best if each.kind == kind][: self._config.candidates]
+            for alike in ([m for m in legal if m.kind == "split"], [m for m in legal if m.kind == "merge"])
+            for move in islice(ranked(alike, view.drain_ns, view.reconcile_blocks), most)
         ]
 
     def _reason_not_to_ask(self, view: PoolView, candidates: Sequence[Move]) -> str:
