@@ -2,7 +2,7 @@
 
 import argparse
 from argparse import Namespace
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -35,24 +35,28 @@ def figures(words: Sequence[str]) -> int:
     wanted = Wanted(entries, overrides, read.runs_dir, read.only, read.full, read.simulated)
     _require(overrides, read.out)
     sources = given(wanted)
-    kept = Kept.find(read.out)
-    if not read.redraw and sources is not None and kept is not None and kept.is_of(sources):
-        changed = kept.changed(sources, wanted.runs_dir)
-        if not changed:
-            return _unchanged(kept)
-        tell(f"figures: changed since {_since(kept)}: {', '.join(changed)}")
+    kept = None if read.redraw or sources is None else Kept.find(read.out)
+    if kept is not None and sources is not None and _still_holds(kept, sources, wanted.runs_dir):
+        return OK
     from vertumnus.commandline.figure_report import make_report  # here: it imports Hydra and matplotlib
 
     return make_report(wanted, read.out, read.jobs, sources)
 
 
-def _unchanged(kept: Kept) -> int:
+def _still_holds(kept: Kept, sources: Mapping[str, str], runs_dir: Path) -> bool:
+    """Return whether the report *kept* is what a pass would make that begins from *sources*, and tell."""
+    if not kept.is_of(sources):
+        return False
+    changed = kept.changed(sources, runs_dir)
+    if changed:
+        tell(f"figures: changed since {_since(kept)}: {', '.join(changed)}")
+        return False
     tell(f"figures: nothing has changed since {_since(kept)}; --redraw makes the report again")
     for page in kept.pages:
         print(page)
     for remark in kept.remarks:
         tell(remark)
-    return OK
+    return True
 
 
 def _since(kept: Kept) -> str:
