@@ -14,6 +14,7 @@ from vertumnus.domain.prefill_time import PrefillTimeModel
 from vertumnus.policy.candidates import WorkerState
 from vertumnus.policy.config import VertumnusPolicy
 from vertumnus.policy.contenders import contenders
+from vertumnus.policy.correction import CorrectionConfig
 from vertumnus.policy.placement import Decision, Observer, Offer, cheapest
 from vertumnus.serving.loop import Loop
 from vertumnus.workers.fleet import Fleet
@@ -32,15 +33,11 @@ def test_the_choice_is_that_of_all_offers(terms) -> None:
     def an_offer(worker: WorkerState) -> Offer:
         return Offer(worker.group, 0, costs[worker.place], 0, 0)
 
-    made = contenders(
-        workers,
-        lambda worker: terms[worker.place][0],
-        an_offer,
-        lambda offer: offer.queue_ns,
-    )
+    bounds = [bound for bound, _ in terms]
+    made, told = contenders(workers, bounds, an_offer, lambda offer: offer.queue_ns)
     everybody = [an_offer(worker) for worker in workers]
-    chosen = everybody[cheapest(everybody, costs)]
-    assert made[cheapest(made, [offer.queue_ns for offer in made])] == chosen
+    assert told == tuple(offer.queue_ns for offer in made)
+    assert made[cheapest(made, told)] == everybody[cheapest(everybody, costs)]
 
 
 def test_exact_bounds_make_one_offer() -> None:
@@ -51,16 +48,24 @@ def test_exact_bounds_make_one_offer() -> None:
     def cost(worker: WorkerState) -> int:
         return costs[worker.place]
 
-    made = contenders(workers, cost, lambda w: Offer(w.group, 0, cost(w), 0, 0), lambda o: o.queue_ns)
+    made, _ = contenders(workers, costs, lambda w: Offer(w.group, 0, cost(w), 0, 0), lambda o: o.queue_ns)
     assert [offer.worker for offer in made] == [GROUPS[1]]
 
 
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize(
-    "switches", [{}, {"externality": False}, {"remaining_queue": False}, {"shortest_first": False}]
+    "switches",
+    [
+        {},
+        {"externality": False},
+        {"remaining_queue": False},
+        {"shortest_first": False},
+        {"pending_prefix": False},
+        {"pull": False},
+    ],
 )
 def test_a_watched_run_is_the_run(seed: int, switches: dict[str, bool]) -> None:
-    """Under load, copies and failures: every choice is the same whether all offers are made or few."""
+    """Under load, drift, copies and failures: every choice is the same, be all offers made or few."""
     orders = [_run(seed, VertumnusPolicy(**switches), watched) for watched in (False, True)]
     assert orders[0] == orders[1]
 
@@ -78,7 +83,7 @@ def _run(
 ) -> list[object]:
     random = Random(seed)
     cluster = a_cluster({4: 2, 2: 3, 1: 6}, blocks_per_rank=24, degrees=(1, 2, 4))
-    control = a_control_plane(cluster, policy, prefill_time=times)
+    control = a_control_plane(cluster, policy, correction=CorrectionConfig(), prefill_time=times)
     decisions: list[Decision] = []
     control.watch(Observer(decisions.append, lambda request_id: watched))
     told: list[object] = []

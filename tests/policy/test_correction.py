@@ -91,6 +91,25 @@ def test_a_size_that_behaves_otherwise_has_a_factor_of_its_own() -> None:
     assert predicted == pytest.approx([1.5, 1.0], rel=1e-4)
 
 
+def test_times_that_are_the_model_correct_nothing() -> None:
+    """A median of exactly 1 is no correction: predictions are the model's own."""
+    steps = Steps()
+    for _ in range(8):
+        steps.take(1, 1.0, (1_000, 0))
+    assert not steps.correction.corrects
+    assert steps.model.predictor() == MODEL.predict
+
+
+def test_the_predictor_is_the_prediction_of_the_instant() -> None:
+    """Corrected or not, it predicts what the model does now."""
+    steps = Steps()
+    for factor in (1.3,) * 6:
+        predictor = steps.model.predictor()
+        assert [predictor(2, *size) for size in SIZES] == [steps.model.predict(2, *size) for size in SIZES]
+        steps.take(2, factor, (1_000, 0))
+    assert steps.correction.corrects
+
+
 @pytest.mark.parametrize(("factor", "applied"), [(0.1, 0.5), (0.7, 0.7), (9.0, 2.0)])
 def test_factors_are_clamped(factor: float, applied: float) -> None:
     """Whatever is observed, predictions are halved or doubled at most."""

@@ -45,6 +45,15 @@ def test_a_copy_of_two_sources_waits_for_both() -> None:
     assert links.out_free(C) == 14 * MS
 
 
+def test_the_first_free_way_out_is_that_of_the_longest_rest() -> None:
+    """A is free at 4 ms and C at 5, so A; who has sent nothing comes before both, the first named of two."""
+    links = some_links()
+    links.reserve(1, (C,), B, 2, 0)
+    links.reserve(2, (A,), D, 1, 0)
+    assert links.first_free([C, A]) == A
+    assert links.first_free([C, D, A, B]) == D
+
+
 def test_an_early_end_moves_those_behind_up() -> None:
     """The first is over after 1 ms instead of 4: the second ends at 5 ms, an unrelated one as before."""
     links = some_links()

@@ -105,7 +105,7 @@ def test_without_drift_next_to_no_decision_differs() -> None:
             control.prefixes.puller, None,
         )  # fmt: skip
         held = control.index.match(request.block_keys or ()).held
-        other = profile_alone.decide(request, 0, profile_alone.eligible(request), held, decision.at)
+        other = profile_alone.decide(request, 0, profile_alone.eligible(request, held), decision.at)
         total += 1
         differ += decision.offers[decision.chosen].worker != other.offers[other.chosen].worker
 

@@ -1,6 +1,6 @@
 """The cache-aware prefill-time model: W(R, P) of Eq. 1 and E_C(R, P) of Eq. 2 (sec. 3.2)."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 
 from msgspec import Struct
@@ -106,6 +106,10 @@ class PrefillTimeModel:
             + time.per_cached_ns * cached
             + time.per_pair_ns * (uncached * cached + uncached * (uncached + 1) // 2)
         )
+
+    def predictor(self) -> Callable[[int, Tokens, Tokens], Nanoseconds]:
+        """Return what `predict` is at this instant, for many predictions; not to be kept."""
+        return self.predict
 
     def step_shares(self, degree: int, items: Sequence[tuple[Tokens, Tokens]]) -> list[Nanoseconds]:
         """Return each (R, P) item's share of one step's time [ns].

@@ -36,14 +36,9 @@ class WorkerState(Struct, gc=False):
         return self.out_of_service is None and self.draining is None
 
 
-class Eligible(NamedTuple):
-    """The workers of a pool as one request may be served by them."""
-
-    candidates: list[WorkerState]
-    excluded: tuple[Excluded, ...]
-
-
-def eligible(workers: Collection[WorkerState], needed_blocks: Blocks) -> Eligible:
+def eligible(
+    workers: Collection[WorkerState], needed_blocks: Blocks
+) -> tuple[list[WorkerState], tuple[Excluded, ...]]:
     """Split *workers* into candidates for a prompt of *needed_blocks* and the others with the reason.
 
     A prefix miss excludes nobody: the missing part is recomputed.
@@ -56,13 +51,8 @@ def eligible(workers: Collection[WorkerState], needed_blocks: Blocks) -> Eligibl
         and worker.capacity_blocks >= needed_blocks
     ]
     if len(candidates) == len(workers):
-        return Eligible(candidates, ())
-    return Eligible(candidates, tuple(_exclusions(workers, needed_blocks)))
-
-
-def smallest_degree(candidates: Iterable[WorkerState]) -> int:
-    """Return C_min, the smallest degree among *candidates*; 0 without any."""
-    return min({worker.group[1] for worker in candidates}, default=0)
+        return candidates, ()
+    return candidates, tuple(_exclusions(workers, needed_blocks))
 
 
 def _exclusions(workers: Iterable[WorkerState], needed_blocks: Blocks) -> Iterator[Excluded]:

@@ -4,7 +4,7 @@
 the same facts give the same orders, so a log can be replayed against a fresh control plane.
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from typing import Any, Literal
 
 from msgspec import Struct
@@ -42,6 +42,7 @@ from vertumnus.policy.composer import Books, compose
 from vertumnus.policy.config import CacheConfig, PolicyConfig
 from vertumnus.policy.correction import CorrectedPrefillTime, Correction, CorrectionConfig
 from vertumnus.policy.ledger import Ledger
+from vertumnus.policy.offers import Eligible
 from vertumnus.policy.operators import Operators
 from vertumnus.policy.placement import Decision, Observer, Offer
 from vertumnus.policy.placer import Placer
@@ -203,10 +204,10 @@ class ControlPlane:
         placed = self._open[request.request_id] = Placed(request)
         match = self.index.match(request.block_keys or ())
         self.recent.note(request, match.known)
-        among = self._placer.eligible(request)
-        decision = self._placer.decide(request, 0, among, match.held, fact.at)
+        among = self._placer.eligible(request, match.held)
+        decision = self._placer.decide(request, 0, among, fact.at)
         if decision.offers and match.known:
-            self._count_missed(request, among.candidates, match)
+            self._count_missed(request, among, match)
         return self._orders(placed, match, decision, fact.at)
 
     def _cancelled(self, fact: RequestCancelled) -> list[AnyOrder]:
@@ -229,8 +230,8 @@ class ControlPlane:
     def _place_again(self, placed: Placed, now: Nanoseconds) -> list[AnyOrder]:
         request = placed.request
         match = self.index.match(request.block_keys or ())
-        among = self._placer.eligible(request)
-        decision = self._placer.decide(request, placed.attempt, among, match.held, now)
+        among = self._placer.eligible(request, match.held)
+        decision = self._placer.decide(request, placed.attempt, among, now)
         return self._orders(placed, match, decision, now)
 
     def _place_waiting(self, now: Nanoseconds) -> list[AnyOrder]:
@@ -300,9 +301,12 @@ class ControlPlane:
             uncached = placed.request.input_tokens - offer.cached_tokens
             controller.note_routed(offer.worker.degree, uncached, offer.cached_tokens, offer.service_ns)
 
-    def _count_missed(self, request: Request, candidates: Sequence[WorkerState], match: Match) -> None:
-        preference = self.prefixes.held_for_preference(match)
-        degree = self._placer.preferred_degree(request, candidates, preference)
+    def _count_missed(self, request: Request, among: Eligible, match: Match) -> None:
+        longest = among.longest()
+        if min(longest.values()) == match.known:
+            return  # no degree lacks any of it, whichever is preferred
+        preference = self.prefixes.preference(longest, match)
+        degree = self._placer.preferred_degree(among.prices, preference)
         held = max([match.held[state.place] for state in self.pool.at_degree(degree)])
         if held < match.known:
             self.statistics.count_missed(request, match.known, held, degree)

@@ -8,7 +8,7 @@ noise moves no decision.
 
 from bisect import bisect_left, bisect_right, insort
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from math import comb
 from typing import TypeVar
 
@@ -131,10 +131,13 @@ class Correction:
         self._bucket_factors: dict[tuple[int, int], float] = {}
         self._alarms: set[int] = set()
 
+    @property
+    def corrects(self) -> bool:
+        """Whether any prediction is multiplied."""
+        return bool(self._factors or self._bucket_factors)
+
     def factor(self, degree: int, uncached: Tokens, cached: Tokens) -> float:
         """Return what to multiply a prediction by: the bucket's factor, else the degree's, else 1."""
-        if not self._bucket_factors and not self._factors:
-            return 1.0
         known = self._bucket_factors.get((degree, _bucket(uncached, cached)))
         return self._factors.get(degree, 1.0) if known is None else known
 
@@ -175,7 +178,8 @@ class Correction:
         config, samples = self._config, len(ratios)
         if samples < config.min_samples or ratios.minority(reference) > self._fewest[samples]:
             return None
-        return min(max(ratios.median, config.lowest), config.highest)
+        factor = min(max(ratios.median, config.lowest), config.highest)
+        return None if factor == reference else factor
 
     def _alarm(self, degree: int, ratios: Ratios) -> list[AnyOrder]:
         config = self._config
@@ -200,8 +204,14 @@ class CorrectedPrefillTime(PrefillTimeModel):
     def predict(self, degree: int, uncached: Tokens, cached: Tokens) -> Nanoseconds:
         """Return E_C(R, P) as observed times correct it [ns]."""
         predicted = self._model.predict(degree, uncached, cached)
+        if not self._correction.corrects:
+            return predicted
         factor = self._correction.factor(degree, uncached, cached)
         return predicted if factor == 1.0 else int(predicted * factor)
+
+    def predictor(self) -> Callable[[int, Tokens, Tokens], Nanoseconds]:
+        """Return what `predict` is at this instant: the model's own while nothing corrects it."""
+        return self.predict if self._correction.corrects else self._model.predict
 
     def step_shares(self, degree: int, items: Sequence[tuple[Tokens, Tokens]]) -> list[Nanoseconds]:
         """Return each (R, P) item's share of one step's time, each corrected by its own size [ns]."""

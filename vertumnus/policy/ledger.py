@@ -168,12 +168,9 @@ class Ledger:
             for outstanding, (step_ns, started_ns) in zip(self._outstanding, self._running, strict=True)
         ]
 
-    def ends(self) -> Sequence[Nanoseconds]:
-        """Return when the step that each worker runs should end; 0 where none runs [ns of the run's clock].
-
-        A live view, by place; not to be kept.
-        """
-        return self._ends
+    def until_idle(self, now: Nanoseconds) -> Sequence[Nanoseconds]:
+        """Return what remains of the step that each worker runs; 0 where none runs, or is overdue [ns]."""
+        return [end - now if end > now else 0 for end in self._ends]
 
     def check(self) -> None:
         """Raise InvariantError unless totals and queues are those of the reservations."""

@@ -28,6 +28,8 @@ class Links:
     def __init__(self, config: LinkConfig, block_bytes: int) -> None:
         self._config = config
         self.block_bytes = block_bytes
+        self._copy_ns: dict[Blocks, Nanoseconds] = {}
+        """Every placement asks."""
         self._open: dict[int, _Reservation] = {}
         self._out: dict[CpGroup, Nanoseconds] = {}
         self._in: dict[CpGroup, Nanoseconds] = {}
@@ -41,11 +43,20 @@ class Links:
 
     def copy_ns(self, blocks: Blocks) -> Nanoseconds:
         """Return the time of a copy of *blocks* alone on its links [ns]."""
-        return self._config.transfer(blocks * self.block_bytes)
+        took = self._copy_ns.get(blocks)
+        if took is None:
+            took = self._copy_ns[blocks] = self._config.transfer(blocks * self.block_bytes)
+        return took
 
     def out_free(self, worker: CpGroup) -> Nanoseconds:
         """Return when a copy out of *worker* may start; an instant that has passed when it is free."""
         return self._out.get(worker, 0)
+
+    def first_free(self, workers: Sequence[CpGroup]) -> CpGroup:
+        """Return that of *workers* whose way out rests since longest, or will first; ties to the first."""
+        out_free = self._out.get
+        free = [out_free(worker, 0) for worker in workers]
+        return workers[free.index(min(free))]
 
     def in_free(self, worker: CpGroup) -> Nanoseconds:
         """Return when a copy into *worker* may start; an instant that has passed when it is free."""

@@ -73,7 +73,7 @@ def cheapest(offers: Sequence[Offer], costs: Sequence[Nanoseconds | None]) -> in
     if not allowed:
         return None
     least = min(allowed)
+    if costs.count(least) == 1:
+        return costs.index(least)
     places = [place for place, cost in enumerate(costs) if cost == least]
-    if len(places) == 1:
-        return places[0]
     return min(places, key=lambda place: (offers[place].worker.degree, offers[place].worker.first_rank))

@@ -1,15 +1,15 @@
 """One request, one decision: candidates, their offers, their costs, the least of them (sec. 5.2-5.3)."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from vertumnus.domain.prefill_time import PrefillTimeModel
 from vertumnus.domain.request import Request, blocks_for
 from vertumnus.domain.units import Blocks, Nanoseconds, RequestId, Tokens
-from vertumnus.policy.candidates import Eligible, WorkerState, eligible
+from vertumnus.policy.candidates import eligible
 from vertumnus.policy.config import PaperPolicy, PolicyConfig, VertumnusPolicy
 from vertumnus.policy.ledger import Ledger
-from vertumnus.policy.offers import Pricer, Prices
+from vertumnus.policy.offers import Eligible, Pricer, Prices
 from vertumnus.policy.placement import Decision, Observer, cheapest
 from vertumnus.policy.policies.paper import PublishedCosts
 from vertumnus.policy.policies.rules import cost_rule
@@ -63,23 +63,32 @@ class Placer:
         """Return what a copy takes along: all but the observer, who watches this one only."""
         return {**self.__dict__, "_observer": None}
 
-    def eligible(self, request: Request) -> Eligible:
-        """Return who may serve *request* now, and why the others may not."""
-        return eligible(self._pool.workers.values(), blocks_for(request.input_tokens, self._block_tokens))
+    def eligible(self, request: Request, held: Sequence[Blocks]) -> Eligible:
+        """Return who may serve *request* now, and why the others may not.
 
-    def decide(
-        self, request: Request, attempt: int, among: Eligible, held: Sequence[Blocks], now: Nanoseconds
-    ) -> Decision:
-        """Choose a worker *among* those; *held* are the prompt's leading blocks at each, by its place."""
-        candidates, excluded = among
-        observer = self._observer_of(request.request_id)
-        if observer is None and candidates and isinstance(self._pricer, QueuePricer):
-            offers = self._pricer.contenders(request, held, candidates, now)
+        *held* are the prompt's leading blocks at each worker, by its place.
+        """
+        length, block_tokens = request.input_tokens, self._block_tokens
+        candidates, excluded = eligible(self._pool.workers.values(), blocks_for(length, block_tokens))
+        if excluded:
+            kinds = [(worker.group[1], held[worker.place]) for worker in candidates]
         else:
-            offers = self._pricer.offers(request, held, candidates, now)
-        costs = self._costs(request, offers) if offers else []
+            kinds = list(zip(self._pool.degrees, held, strict=True))
+        smallest = min(kinds)[0] if kinds else 0
+        prices = Prices(self._prefill_time, length, block_tokens, smallest)
+        return Eligible(candidates, excluded, held, kinds, prices)
+
+    def decide(self, request: Request, attempt: int, among: Eligible, now: Nanoseconds) -> Decision:
+        """Choose a worker *among* those."""
+        observer = self._observer_of(request.request_id)
+        costs: tuple[Nanoseconds | None, ...]
+        if observer is None and among.candidates and isinstance(self._pricer, QueuePricer):
+            offers, costs = self._pricer.contenders(request, among, now)
+        else:
+            offers = self._pricer.offers(request, among, now)
+            costs = tuple(self._costs(request, offers)) if offers else ()
         chosen = cheapest(offers, costs)
-        decision = Decision(now, request.request_id, attempt, offers, tuple(costs), excluded, chosen)
+        decision = Decision(now, request.request_id, attempt, offers, costs, among.excluded, chosen)
         if observer is not None:
             observer.take(decision)
         return decision
@@ -90,26 +99,20 @@ class Placer:
         return observer if wanted else None
 
     def _pricer_of(self, policy: PolicyConfig) -> QueuePricer | Pricer:
-        times, ledger, block_tokens = self._prefill_time, self._ledger, self._block_tokens
         if isinstance(policy, VertumnusPolicy):
-            return QueuePricer(policy, times, ledger, block_tokens, self._puller)
-        return Pricer(times, ledger, block_tokens, _queue_estimate(policy))
+            return QueuePricer(policy, self._ledger, self._puller)
+        return Pricer(self._ledger, _queue_estimate(policy))
 
-    def preferred_degree(
-        self, request: Request, candidates: Sequence[WorkerState], held: Sequence[Blocks]
-    ) -> int:
+    def preferred_degree(self, prices: Prices, longest: Mapping[int, Blocks]) -> int:
         """Return the degree that the published cost prefers without the load term (sec. 7.1).
 
-        Each degree is taken with the longest prefix among its *candidates*, of which there is at least one.
+        Each degree, in ascending order, is taken with the *longest* prefix that it may count on.
         """
-        most: dict[int, Blocks] = {}
-        for worker in candidates:
-            degree, blocks = worker.group[1], held[worker.place]
-            if blocks > most.get(degree, -1):
-                most[degree] = blocks
-        prices = Prices(self._prefill_time, request.input_tokens, self._block_tokens, min(most))
-        costs = self._published_costs
-        return min(most, key=lambda degree: (costs.unloaded(*prices.at(degree, most[degree])[1:]), degree))
+        costs = {}
+        for kind in longest.items():
+            price = prices[kind]
+            costs[kind[0]] = self._published_costs.unloaded(price.service_ns, price.extra_gpu_ns)
+        return min(costs, key=costs.__getitem__)  # the smaller degree wins a tie
 
 
 def _queue_estimate(policy: PolicyConfig) -> Literal["outstanding", "remaining"]:

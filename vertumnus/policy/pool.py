@@ -58,6 +58,8 @@ class PoolState:
         for place, state in enumerate(states):
             state.place = place
         self.workers = {state.group: state for state in states}
+        self.degrees = tuple(state.group.degree for state in states)
+        """By place."""
         self._of_rank = {rank: state for state in states for rank in state.group.ranks}
         self._at_degree: dict[int, list[WorkerState]] = {}
         for state in states:

@@ -4,7 +4,7 @@ Index and statistics follow the workers' reports; reconciliation, pulls and the 
 one book of transfers. Copies count when they are confirmed, and are gone when that is told.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from vertumnus.domain.cluster import CpGroup
@@ -99,14 +99,13 @@ class Prefixes:
             return None
         return self.puller.prefetch(request, offer.worker, match.held, offer.queue_ns, offer.service_ns, now)
 
-    def held_for_preference(self, match: Match) -> Sequence[Blocks]:
-        """Return the leading blocks at each worker by which a preferred degree is judged (Algorithm 1).
+    def preference(self, longest: Mapping[int, Blocks], match: Match) -> Mapping[int, Blocks]:
+        """Return the leading blocks by which a preferred degree is judged (Algorithm 1), by degree.
 
-        As published those that are there: a degree without the prefix is charged a full prefill, is rarely
-        preferred, and what it misses is not counted. Counterfactually the best copy is everywhere.
+        As published the *longest* that are there: a degree without the prefix is charged a full prefill, is
+        rarely preferred, and what it misses is not counted. Counterfactually the best copy is everywhere.
         """
-        held = match.held
-        return [max(held)] * len(held) if self._is_counterfactual else held
+        return dict.fromkeys(longest, max(match.held)) if self._is_counterfactual else longest
 
     def made_room(self, fact: StepStarted) -> None:
         """Note what left a worker to make room for a step."""

@@ -57,15 +57,9 @@ class ExternalityCosts:
 
     def of(self, offer: Offer) -> Nanoseconds:
         """Return J of one offer [ns]."""
-        return self.j(offer.queue_ns, offer.service_ns, offer.extra_gpu_ns, offer.externality_ns)
+        own = offer.queue_ns + self.unloaded(offer.service_ns, offer.extra_gpu_ns)
+        return own + offer.externality_ns if self._charges else own
 
-    def j(
-        self,
-        queue_ns: Nanoseconds,
-        service_ns: Nanoseconds,
-        extra_gpu_ns: Nanoseconds,
-        externality_ns: Nanoseconds,
-    ) -> Nanoseconds:
-        """Return J of an offer's terms [ns]."""
-        own = queue_ns + round(self._beta * service_ns + self._weight * extra_gpu_ns)
-        return own + externality_ns if self._charges else own
+    def unloaded(self, service_ns: Nanoseconds, extra_gpu_ns: Nanoseconds) -> Nanoseconds:
+        """Return J of an offer that waits for nobody and delays nobody [ns]."""
+        return round(self._beta * service_ns + self._weight * extra_gpu_ns)

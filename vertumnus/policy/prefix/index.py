@@ -83,24 +83,23 @@ class PrefixIndex:
         The set of workers that hold everything so far only shrinks along the path, so each worker's
         count is settled once, where it drops out.
         """
-        nodes, fold = self._nodes, self._holders_of
+        fold = self._holders_of.get
         held = [0] * len(self._workers)
         holding = (1 << len(held)) - 1
         known = 0
-        for key in keys:
-            node = nodes.get(key)
+        for node in map(self._nodes.get, keys):
             if node is None:
                 break
             if holding:
                 owners = node.owners
-                holders = fold.get(owners)
+                holders = fold(owners)
                 if holders is None:
                     holders = self._fold(owners)
-                dropped = holding & ~holders
-                if dropped:
+                still = holding & holders
+                if still != holding:
                     if known:  # else its count is the 0 that it starts with
-                        _settle(held, dropped, known)
-                    holding &= holders
+                        _settle(held, holding ^ still, known)
+                    holding = still
             known += 1
         if known:
             _settle(held, holding, known)
@@ -134,7 +133,7 @@ class PrefixIndex:
 
     def install(self, path: Sequence[BlockKey], first_block: Blocks, owners: Iterable[Rank]) -> None:
         """Note that ``path[first_block:]`` is now held by *owners*, block by block."""
-        nodes, scan = self._nodes, self.scan
+        nodes, scan, fold, holder_of = self._nodes, self.scan, self._holders_of, self._holder_of_rank.get
         parent = path[first_block - 1] if first_block else None
         depth = first_block
         for key, owner in zip(path[first_block:], owners, strict=True):
@@ -142,7 +141,10 @@ class PrefixIndex:
             node = nodes.get(key)
             if node is None:
                 node = self._add(key, parent, depth)
-            self._own(key, node, node.owners | 1 << owner)
+            owned_by = node.owners | 1 << owner
+            if owned_by not in fold:  # matching need not fold from nothing what is one rank more
+                fold[owned_by] = self._fold(node.owners) | holder_of(owner, 0)
+            self._own(key, node, owned_by)
             node.made = scan
             parent = key
 
@@ -292,10 +294,11 @@ class PrefixIndex:
     def _fold(self, owners: int) -> int:
         holders = self._holders_of.get(owners)
         if holders is None:
-            holders, left = 0, owners
+            holders, left, holder_of = 0, owners, self._holder_of_rank.get
             while left:
-                holders |= self._holder_of_rank.get((left & -left).bit_length() - 1, 0)
-                left &= left - 1
+                rank = left.bit_length() - 1
+                holders |= holder_of(rank, 0)
+                left ^= 1 << rank
             self._holders_of[owners] = holders
         return holders
 
@@ -308,5 +311,6 @@ class PrefixIndex:
 
 def _settle(held: list[Blocks], places: int, blocks: Blocks) -> None:
     while places:
-        held[(places & -places).bit_length() - 1] = blocks
-        places &= places - 1
+        place = places.bit_length() - 1
+        held[place] = blocks
+        places ^= 1 << place

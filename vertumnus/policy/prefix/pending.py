@@ -8,6 +8,8 @@ told apart by their place in the pool's order.
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from msgspec import Struct
+
 from vertumnus.domain.units import BlockKey, Blocks, RequestId
 
 
@@ -18,7 +20,7 @@ class Bringer(NamedTuple):
     request_id: RequestId
 
 
-class Promise(NamedTuple):
+class Promise(Struct, gc=False):
     """Leading blocks that a worker will hold once a request has run there."""
 
     blocks: Blocks
@@ -69,19 +71,24 @@ class PendingBlocks:
         A place's promises are in order of their blocks, one for each bringer of a stretch of them.
         """
         promises: dict[int, list[Promise]] = {}
-        get = self._bringers.get
-        for number, key in enumerate(keys):
-            for place, request_id in get(key, ()):
+        least, most = min(held), max(held)
+        for number, bringers in enumerate(map(self._bringers.get, keys[least:]), least):
+            if bringers is None:
+                if number >= most:
+                    break  # nobody holds more, and no promise reaches past a block that nobody brings
+                continue
+            for place, request_id in bringers:
                 promised = promises.get(place)
                 if promised is None:
                     if held[place] == number:
                         promises[place] = [Promise(number + 1, request_id)]
-                elif promised[-1][0] == number:
-                    promise = Promise(number + 1, request_id)
-                    if promised[-1][1] == request_id:
-                        promised[-1] = promise
+                    continue
+                last = promised[-1]
+                if last.blocks == number:
+                    if last.by == request_id:
+                        last.blocks += 1
                     else:
-                        promised.append(promise)
+                        promised.append(Promise(number + 1, request_id))
         return promises
 
     def recompose(self, moved: Mapping[int, int]) -> None:

@@ -88,12 +88,13 @@ class Puller:
         best, least = min(max(held), most), min(held)
         if best <= least:
             return None
-        sources = [state for state in self._pool.workers.values() if held[state.place] >= best]
-        serving = [state.group for state in sources if state.is_serving]
-        if not serving:
-            return None
-        source = min(serving, key=self.transfers.links.out_free)
-        return Pulls(self, request, source, best, now)
+        workers = self._pool.workers.values()  # in order of their places
+        sources = [
+            state.group
+            for state, blocks in zip(workers, held, strict=True)
+            if blocks >= best and state.out_of_service is None and state.draining is None
+        ]
+        return Pulls(self, request, self.transfers.links.first_free(sources), best, now) if sources else None
 
     def begin(self, request: Request, pull: Pull, now: Nanoseconds) -> Fetch:
         """Return the transfer that the request, placed by *pull*, waits for; its links are reserved."""
@@ -150,25 +151,24 @@ class Pulls:
         self.best = best
         """Leading blocks of the prompt that the source holds."""
         self._now = now
-        self._out_free = max(now, puller.transfers.links.out_free(source))
+        self._links = puller.transfers.links
+        self._out_free = max(now, self._links.out_free(source))
         self.receiving = puller.transfers.receiving()
         """Workers that blocks are on their way to."""
-        self._copy_ns: dict[Blocks, Nanoseconds] = {}
         self._service_ns: dict[tuple[int, Blocks], Nanoseconds] = {}
 
     def fetch_ns(self, held: Blocks) -> Nanoseconds:
         """Return the wait for the other blocks, with *held* leading ones there and no copy under way [ns]."""
-        return self._out_free + self._copy_time(self.best - held) - self._now
+        return self._out_free + self._links.copy_ns(self.best - held) - self._now
 
     def fetched(self, group: CpGroup, held: Blocks) -> Fetched:
         """Return what *group*, with *held* leading blocks and fewer than `best`, would have and when."""
-        transfers, keys = self._puller.transfers, self._request.block_keys or ()
-        under_way = transfers.bringing(group, keys[held])
+        links, keys = self._links, self._request.block_keys or ()
+        under_way = self._puller.transfers.bringing(group, keys[held])
         if under_way is None:
-            free = max(self._out_free, transfers.links.in_free(group))
-            return Fetched(free + self._copy_time(self.best - held), self.best, None)
-        ready = transfers.links.end_of(under_way.transfer_id)
-        return Fetched(ready, self._reached(under_way.path, held), under_way)
+            free = max(self._out_free, links.in_free(group))
+            return Fetched(free + links.copy_ns(self.best - held), self.best, None)
+        return Fetched(links.end_of(under_way.transfer_id), self._reached(under_way.path, held), under_way)
 
     def price(
         self, worker: WorkerState, held: Blocks, wait_ns: Nanoseconds, service_ns: Nanoseconds
@@ -190,12 +190,6 @@ class Pulls:
         if under_way is not None:
             return Pull(group, ready, held, blocks, cached, service, None, under_way.transfer_id)
         return Pull(group, ready, held, blocks, cached, service, self._source)
-
-    def _copy_time(self, blocks: Blocks) -> Nanoseconds:
-        took = self._copy_ns.get(blocks)
-        if took is None:
-            took = self._copy_ns[blocks] = self._puller.transfers.links.copy_ns(blocks)
-        return took
 
     def _reached(self, path: Sequence[int], held: Blocks) -> Blocks:
         """Return how many leading blocks of the prompt *path*, on its way, covers."""

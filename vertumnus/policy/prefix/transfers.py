@@ -85,7 +85,7 @@ class TransferBook:
 
     def receiving(self) -> frozenset[CpGroup]:
         """Return the workers that blocks are on their way to."""
-        return frozenset(order.destination for order in self._under_way.values())
+        return frozenset([order.destination for order in self._under_way.values()])
 
     def end(self, transfer_id: int, now: Nanoseconds) -> Transfer:
         """Note that a transfer has ended, in any way, and return its order."""
