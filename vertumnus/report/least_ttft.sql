@@ -19,9 +19,9 @@ WITH least AS (
   SELECT config->>'$.cluster.step_tokens' = '0' AS are_single FROM runs WHERE run_id = $run_id
 ), means AS (
   SELECT count(*) AS requests, count(DISTINCT arrival_s) AS instants, max(workers) AS workers,
-         avg(ttft_s) AS ttft_s,
-         if(count(*) = count(ttft_bound_s), avg(ttft_bound_s), NULL) AS bound_s,
-         if(count(*) = count(ttft_bound_s), avg(together_s), NULL) AS together_s
+         avg(ttft_s ORDER BY arrival_s, place) AS ttft_s,
+         if(count(*) = count(ttft_bound_s), avg(ttft_bound_s ORDER BY arrival_s, place), NULL) AS bound_s,
+         if(count(*) = count(ttft_bound_s), avg(together_s ORDER BY arrival_s, place), NULL) AS together_s
   FROM shared
 )
 SELECT requests, instants, workers, ttft_s,
