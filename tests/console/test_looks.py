@@ -48,7 +48,7 @@ def told(folds: Folds, records: list[Record]) -> Folds:
 def test_who_passes_whom() -> None:
     """Of arrivals at 3, 1, 2 s in queue order, the first passes two, the others are passed by it."""
     waiting = [
-        Queued(Prefill(n, 0, PAIR, n, (), SECOND, 16, None), a_request(n, arrival_ns=at * SECOND))
+        Queued(Prefill(n, 0, PAIR, n, (), SECOND, 16, None), a_request(n, arrival_ns=at * SECOND), n)
         for n, at in enumerate((3, 1, 2))
     ]
     rows = list(_queue(waiting, 10 * SECOND))
@@ -60,7 +60,7 @@ def test_who_passes_whom() -> None:
 def test_passing_is_counted_pair_by_pair(seconds: list[int]) -> None:
     """Whoever arrived earlier and runs later is passed; equal arrivals pass nobody."""
     waiting = [
-        Queued(Prefill(n, 0, PAIR, n, (), SECOND, 0, None), a_request(n, arrival_ns=at * SECOND))
+        Queued(Prefill(n, 0, PAIR, n, (), SECOND, 0, None), a_request(n, arrival_ns=at * SECOND), n)
         for n, at in enumerate(seconds)
     ]
     rows = list(_queue(waiting, 10 * SECOND))
@@ -73,8 +73,10 @@ def test_waits_for_names_what_is_there() -> None:
     """A request that waits for one of its queue names it; one whose copy is under way names the copy."""
     orders = [Prefill(0, 0, PAIR, 0, (), SECOND, 0, None), Prefill(1, 0, PAIR, 1, (0, 99), SECOND, 0, 5)]
     orders.append(Prefill(2, 0, PAIR, 2, (99,), SECOND, 0, 6))
-    rows = _queue([Queued(order, a_request(order.request_id)) for order in orders], 0)
-    assert [row.waits_for for row in rows] == ["", "request 0", "copy 6"]
+    orders.append(Prefill(3, 0, PAIR, 3, (4,), SECOND, 0, None))
+    orders.append(Prefill(4, 1, PAIR, 3, (3,), SECOND, 0, None))  # again, after its step failed
+    rows = _queue([Queued(order, a_request(order.request_id), n) for n, order in enumerate(orders)], 0)
+    assert [row.waits_for for row in rows] == ["", "request 0", "copy 6", "", "request 3"]
 
 
 def a_decision() -> Decision:

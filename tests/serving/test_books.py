@@ -105,6 +105,16 @@ def test_books_balance_under_failures(lengths, seed, policy) -> None:
     assert rig.control.ledger.total_ns == 0
 
 
+@settings(max_examples=60, deadline=None)
+@given(shapes, st.integers(0, 10_000), st.sampled_from([{1: 2}, {2: 2}, {1: 1, 2: 1}]))
+def test_failing_steps_let_nobody_wait_for_ever(lengths, seed, composition) -> None:
+    """Promises and pulls of requests whose steps and copies fail, often: each request ends, once."""
+    rig = Rig(seed, VertumnusPolicy(), composition, step_error=0.4, handoff_error=0.2)
+    rig.run(lengths)
+    assert sorted(end.request_id for end in rig.ends()) == list(range(len(lengths)))
+    assert replay_inputs(rig.records, *rig.fresh()) is None
+
+
 @settings(max_examples=30, deadline=None)
 @given(shapes, st.integers(0, 10_000), policies)
 def test_undisturbed_runs_finish_everything(lengths, seed, policy) -> None:

@@ -144,8 +144,8 @@ def test_after_is_a_guard_within_a_worker() -> None:
     """A request runs after those that its order names, even when it is first in the queue (D3)."""
     rig = FleetRig()
     rig.place(a_request(0, arrival_ns=0))
-    rig.place(a_request(1, arrival_ns=2), after=(2,))
     rig.place(a_request(2, arrival_ns=3))
+    rig.place(a_request(1, arrival_ns=2), after=(2,))
     rig.finish_step()
     rig.finish_step()
     assert [item.request_id for fact in rig.told(StepStarted) for item in fact.items] == [0, 2, 1]

@@ -135,11 +135,22 @@ def test_sharing_what_is_resident_already_is_no_clash() -> None:
 def test_a_guard_names_queued_requests_only() -> None:
     """`after` holds a request back while the named one is in this queue, taken in the same step included."""
     worker = a_worker()
+    enqueue(worker, a_request(1), priority=1)
     enqueue(worker, a_request(0), after=(1, 77))
-    enqueue(worker, a_request(1))
-    enqueue(worker, a_request(2), after=(99,))
+    enqueue(worker, a_request(2), priority=1, after=(99,))
     assert ids(take(worker, 1_000)) == [1, 2]
     assert ids(take(worker, 1_000)) == [0]
+
+
+@pytest.mark.parametrize("after", [(), (1,)])
+def test_nobody_waits_for_one_that_was_queued_again(after: tuple[int, ...]) -> None:
+    """1 was to run after 0, whose step failed: 0 is queued again, behind 1, and may even wait for it."""
+    worker = a_worker(a_request(0))
+    enqueue(worker, a_request(1), after=(0,))
+    (failed,) = take(worker)
+    worker.leave(failed)
+    enqueue(worker, a_request(0), after=after)
+    assert [step(worker), step(worker)] == [[1], [0]]
 
 
 def test_nothing_overtakes_a_first_request_without_room() -> None:

@@ -30,7 +30,8 @@ class Prefill(Order, frozen=True, gc=False, array_like=True, tag=True):
     priority: int
     """Place in the worker's queue: lower runs first, equal runs in order of this order."""
     after: tuple[RequestId, ...]
-    """Requests queued there that must have ended their prefill, in any way, before this one starts."""
+    """Requests queued there before this one that must have ended their prefill, in any way, before it starts.
+    One that is queued there again, after its step failed, counts no more."""
     service_ns: Nanoseconds
     """s: predicted prefill time at this worker; reserved until the step ends [ns]."""
     expected_cached: Tokens

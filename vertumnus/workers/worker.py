@@ -4,7 +4,7 @@ The same code serves the simulator and the live engine; nothing here knows a pol
 """
 
 from bisect import insort
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Literal, TypeAlias
 
 from msgspec import Struct
@@ -46,6 +46,16 @@ class Queued(Struct, gc=False):
 
     order: Prefill
     request: Request
+    number: int
+    """Of the order among the worker's: a later one is larger, whatever the priorities."""
+
+    def waits_for(self, numbers: Mapping[RequestId, int]) -> list[RequestId]:
+        """Return whom it has to wait for in its queue, whose orders have *numbers*.
+
+        One that its order names and that was queued again since, because its step failed, is not waited
+        for: it may have been placed behind this one, and the two would wait for each other.
+        """
+        return [each for each in self.order.after if numbers.get(each, self.number) < self.number]
 
 
 class Worker:
@@ -78,7 +88,7 @@ class Worker:
         """Transfers to this worker that have not ended."""
         self._block_tokens = block_tokens
         self._queue: list[tuple[int, int, Queued]] = []
-        self._places = 0
+        self._orders = 0
 
     @property
     def in_service(self) -> bool:
@@ -110,8 +120,8 @@ class Worker:
 
     def enqueue(self, order: Prefill, request: Request) -> None:
         """Queue *request*; equal priorities keep the order of their orders."""
-        insort(self._queue, (order.priority, self._places, Queued(order, request)))
-        self._places += 1
+        insort(self._queue, (order.priority, self._orders, Queued(order, request, self._orders)))
+        self._orders += 1
         if request.block_keys:
             keys = request.block_keys
             # a touch, not a pin: what waits must not keep memory from what runs (D4)
@@ -181,13 +191,13 @@ class Worker:
         self.cache.check(parents)
 
     def _ready(self) -> Iterator[tuple[int, Queued]]:
-        pending: set[RequestId] | None = None
+        numbers: dict[RequestId, int] | None = None
         for place, (_, _, queued) in enumerate(self._queue):
             if queued.order.after_transfer in self.awaited_transfers:
                 continue
-            if queued.order.after and pending is None:
-                pending = set(self.queued_ids())
-            if not queued.order.after or pending is None or pending.isdisjoint(queued.order.after):
+            if queued.order.after and numbers is None:
+                numbers = {each.request.request_id: each.number for _, _, each in self._queue}
+            if numbers is None or not queued.waits_for(numbers):
                 yield place, queued
 
     def _may_join(self, request: Request, computing: set[BlockKey], budget: Tokens) -> bool:

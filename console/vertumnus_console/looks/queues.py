@@ -1,7 +1,7 @@
 """Every queue in the order in which it would run, and who passes whom."""
 
 from bisect import bisect_right
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import NamedTuple
 
@@ -46,7 +46,7 @@ def queues(replay: Replay, now: Nanoseconds) -> tuple[Waiting, ...]:
 
 def _queue(waiting: list[Queued], now: Nanoseconds) -> Iterator[Waiting]:
     arrivals = [each.request.arrival_ns for each in waiting]
-    here = {each.request.request_id for each in waiting}
+    numbers = {each.request.request_id: each.number for each in waiting}
     passed_by = _earlier_and_larger(arrivals)
     passes = _earlier_and_larger([-arrival for arrival in reversed(arrivals)])[::-1]
     for place, each in enumerate(waiting):
@@ -60,7 +60,7 @@ def _queue(waiting: list[Queued], now: Nanoseconds) -> Iterator[Waiting]:
             service_ns=each.order.service_ns,
             passes=passes[place],
             passed_by=passed_by[place],
-            waits_for=_waits_for(each, here),
+            waits_for=_waits_for(each, numbers),
         )
 
 
@@ -74,8 +74,8 @@ def _earlier_and_larger(numbers: Sequence[int]) -> list[int]:
     return counts
 
 
-def _waits_for(queued: Queued, here: Collection[RequestId]) -> str:
-    others = [str(request_id) for request_id in queued.order.after if request_id in here]
+def _waits_for(queued: Queued, numbers: Mapping[RequestId, int]) -> str:
+    others = [str(request_id) for request_id in queued.waits_for(numbers)]
     if others:
         return f"request {', '.join(others)}"
     return "" if queued.order.after_transfer is None else f"copy {queued.order.after_transfer}"
