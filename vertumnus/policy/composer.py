@@ -144,14 +144,14 @@ class Composer:
         why_not = self.mode.why_not(now)
         if why_not is not None:
             return [*(_left(order, move, why_not) for order in orders), *then]
-        return [*orders, *then, *self._begin(move)]
+        return [*orders, *then, *self._begin(move, own=move)]
 
-    def _begin(self, move: Move) -> list[AnyOrder]:
+    def _begin(self, move: Move, own: Move | None = None) -> list[AnyOrder]:
         orders = self._transitions.begin(move)
         for group in move.sources:  # no candidate from this moment on (sec. 6.2)
             self._books.pool.workers[group].draining = f"draining for a {move.kind}"
         if self.controller is not None:
-            self.controller.note_transition()
+            self.controller.note_transition(own)
         return orders
 
     def _close(self, order: CloseTransition, now: Nanoseconds) -> None:

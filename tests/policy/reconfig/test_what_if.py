@@ -2,13 +2,15 @@
 
 import pytest
 
+from tests.support.builders import a_control_plane
 from tests.support.forecasts import an_outcome
 from tests.support.reconfig import LATTICE, a_composition
 from vertumnus.domain.cluster import CpGroup
-from vertumnus.domain.facts import ForecastFailed, ForecastFinished
+from vertumnus.domain.facts import ForecastFailed, ForecastFinished, OperatorActed, TimerFired
 from vertumnus.domain.move import Move
-from vertumnus.domain.orders import Forecast, NoteWindow
+from vertumnus.domain.orders import AnyOrder, Drain, Forecast, NoteWindow
 from vertumnus.domain.units import SECOND
+from vertumnus.policy.composer import WINDOW
 from vertumnus.policy.reconfig.config import WhatIfController
 from vertumnus.policy.reconfig.verdict import PoolView, Verdict
 from vertumnus.policy.reconfig.what_if import WhatIf
@@ -110,9 +112,9 @@ def test_turning_back_takes_twice_as_much() -> None:
     """After a split a merge needs more than 20 %; the next split, the way of the last move, 10 %."""
     rig = Rig()
     assert rig.window(1.0, 0.85, 1.2).move == SPLIT
-    rig.controller.note_transition()
+    rig.controller.note_transition(SPLIT)
     assert rig.window(1.0, 0.85, 1.2).move == SPLIT
-    rig.controller.note_transition()
+    rig.controller.note_transition(SPLIT)
     assert [rig.window(1.0, 1.2, mean).move for mean in (0.85, 0.96, 0.98)] == [None, None, MERGE]
 
 
@@ -123,14 +125,33 @@ def test_every_further_turn_takes_twice_as_much_again() -> None:
         for share, made in [(needed - 0.01, None), (needed + 0.01, kind)]:
             means = (1.0 - share, 1.2) if kind == SPLIT else (1.2, 1.0 - share)
             assert rig.window(1.0, *means).move == made
-            rig.controller.note_transition()  # nothing adds up over these windows
+            rig.controller.note_transition(made)  # nothing adds up over these windows
+
+
+def test_a_move_that_is_not_begun_is_no_turn() -> None:
+    """In MANUAL eight windows speak for a split and a merge by turns; then, in AUTO, 15 % do for a merge."""
+    control = a_control_plane(controller=WhatIfController(cooldown_windows=0))
+
+    def window(number: int, *means: float) -> list[AnyOrder]:
+        at = number * 20 * SECOND
+        (asked,) = [each for each in control.handle(TimerFired(at, WINDOW, at)) if isinstance(each, Forecast)]
+        tried = [an_outcome(move, mean) for move, mean in zip((None, *asked.moves), means, strict=True)]
+        return control.handle(ForecastFinished(at, asked.forecast_id, tuple(tried)))
+
+    control.handle(OperatorActed(0, 1, "ann", "manual"))
+    for number in range(1, 9):
+        (note,) = window(number, 1.0, *((0.5, 1.5) if number % 2 else (1.5, 0.5)))
+        assert isinstance(note, NoteWindow) and note.reason.endswith("is left, the mode is manual")
+    control.handle(OperatorActed(170 * SECOND, 2, "ann", "auto"))
+    assert not [each for each in window(9, 1.0, 0.9, 1.5) if isinstance(each, Drain)]
+    assert [each.worker for each in window(10, 1.0, 1.1, 0.85) if isinstance(each, Drain)] == [*MERGE.sources]
 
 
 def test_a_new_demand_may_want_the_opposite_at_once() -> None:
     """A split for 400 requests a window, then 100: the merge needs 10 %, not twice that."""
     rig = Rig()
     assert rig.window(1.0, 0.85, 1.2).move == SPLIT
-    rig.controller.note_transition()
+    rig.controller.note_transition(SPLIT)
     rig.close(requests=100)
     assert rig.answer(1.0, 1.2, 0.85).move == MERGE
 

@@ -47,7 +47,7 @@ class Adviser:
         """Count a request where it is first routed."""
         self._controller.note_routed(degree, uncached, cached, service_ns)
 
-    def note_transition(self) -> None:
+    def note_transition(self, own: Move | None = None) -> None:
         """Note that somebody changes the composition."""
         self._controller.note_transition()
 

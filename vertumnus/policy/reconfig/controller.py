@@ -73,7 +73,7 @@ class Controller:
         """Count a request where it is first routed."""
         self._window.add(degree, uncached, cached, service_ns)
 
-    def note_transition(self) -> None:
+    def note_transition(self, own: Move | None = None) -> None:
         """Note that the composition changes, by whomever."""
         self._trigger.note_transition()
 

@@ -51,8 +51,8 @@ class Controls(Protocol):
     def note_routed(self, degree: int, uncached: Tokens, cached: Tokens, service_ns: Nanoseconds) -> None:
         """Count a request where it is first routed."""
 
-    def note_transition(self) -> None:
-        """Note that the composition changes, by whomever."""
+    def note_transition(self, own: Move | None = None) -> None:
+        """Note that the composition changes, by whomever; *own* is a move that it asked for, as it begins."""
 
     def close_window(self, due_ns: Nanoseconds, view: PoolView) -> Verdict:
         """End the window that is due at *due_ns* and say what follows."""

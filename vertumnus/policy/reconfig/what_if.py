@@ -68,10 +68,13 @@ class WhatIf:
         """Count a request where it is first routed."""
         self._window.add(degree, uncached, cached, service_ns)
 
-    def note_transition(self) -> None:
+    def note_transition(self, own: Move | None = None) -> None:
         """Note that the composition changes, by whomever: what has persisted is forgotten."""
         self._cooling = self._config.cooldown_windows
         self._evidence.forget()
+        if own is not None:
+            self._turns += self._is_turn(own.kind)
+            self._last = own.kind
 
     def close_window(self, due_ns: Nanoseconds, view: PoolView) -> Verdict:
         """End the window and ask for a forecast, unless there is a reason not to, which is noted."""
@@ -115,13 +118,14 @@ class WhatIf:
         self._evidence.add(best)
         leading = self._evidence.leading()
         shown = self._evidence.of(leading)
-        turns = leading is not None and self._last is not None and leading != self._last
+        turns = leading is not None and self._is_turn(leading)
         needed = config.min_gain * (config.turn_factor ** (self._turns + 1) if turns else 1.0)
         is_due = shown.gain > needed and shown.windows >= config.persistence
         move = best[leading].move if leading is not None and is_due else None
-        if move is not None:
-            self._last, self._turns = move.kind, self._turns + turns
         return Verdict((self._note(question.report, describe(outcomes), question, move),), move)
+
+    def _is_turn(self, kind: Direction) -> bool:
+        return self._last is not None and kind != self._last
 
     def _candidates(self, view: PoolView) -> list[Move]:
         legal = moves(view.composition, self._lattice, view.busy)
