@@ -30,7 +30,10 @@ from vertumnus.policy.config import (
     PolicyConfig,
     RoundRobinPolicy,
     StaticPolicy,
+    VertumnusPolicy,
 )
+
+ONE = CpGroup(0, 1)
 
 # ---- placement --------------------------------------------------------------------------------------
 
@@ -321,6 +324,18 @@ def test_a_returned_reservation_leaves_its_worker() -> None:
     rig.arrive(a_request(0))
     rig.tell(RequestsReturned(1, CpGroup(0, 1), (0,), "hand-off torn"))
     assert rig.decisions[1].offers[0].queue_ns == 0
+
+
+@pytest.mark.parametrize("policy", [PaperPolicy(), VertumnusPolicy(pull=False)])
+def test_a_failed_batch_is_released_before_the_first_of_it_is_placed(policy: PolicyConfig) -> None:
+    """The first is priced as on an idle worker: no work and no promised block of the other is left there."""
+    rig = Rig(policy, a_cluster({1: 1}))
+    orders = [rig.arrive(a_long_hit(number)) for number in range(2)]
+    rig.tell(StepStarted(0, 1, ONE, 0, tuple(StepItem(each.request_id, 0, 0) for each in orders), ()))
+    rig.tell(StepFailed(1, 1, ONE, "torn", False))
+    first, _ = rig.tell(RequestsReturned(1, ONE, (0, 1), "torn"))
+    assert (first.expected_cached, first.service_ns) == (0, PREDICT(1, 136, 0))
+    assert rig.decisions[2].offers[0].queue_ns == 0
 
 
 def test_cancelling_an_unknown_request_is_nothing() -> None:

@@ -214,18 +214,19 @@ class ControlPlane:
         return [Cancel(fact.request_id)] if fact.request_id in self._open else []
 
     def _returned(self, fact: RequestsReturned) -> list[AnyOrder]:
-        orders: list[AnyOrder] = []
-        for request_id in fact.request_ids:
+        returned = [self._open[request_id] for request_id in fact.request_ids]
+        for placed in returned:  # all before the first is placed: it would count on what the others held
+            request_id = placed.request.request_id
             self.ledger.release(request_id)
             self._admission.returned(request_id)
-            placed = self._open[request_id]
             placed.attempt += fact.is_failure
-            if fact.is_final or placed.attempt >= self._max_attempts:
-                reason = f"placed {placed.attempt} times, last returned: {fact.reason}"
-                orders.append(Reject(request_id, "failed", reason))
-            else:
-                orders += self._place_again(placed, fact.at)
-        return orders
+        return [order for placed in returned for order in self._place_or_end(placed, fact)]
+
+    def _place_or_end(self, placed: Placed, fact: RequestsReturned) -> list[AnyOrder]:
+        if not fact.is_final and placed.attempt < self._max_attempts:
+            return self._place_again(placed, fact.at)
+        reason = f"placed {placed.attempt} times, last returned: {fact.reason}"
+        return [Reject(placed.request.request_id, "failed", reason)]
 
     def _place_again(self, placed: Placed, now: Nanoseconds) -> list[AnyOrder]:
         request = placed.request
