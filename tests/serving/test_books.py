@@ -181,15 +181,3 @@ def test_every_policy_balances_and_replays(policy, composition) -> None:
     rig.run([(n % 3, n % 7, 1 + n % 11) for n in range(60)])
     assert len(rig.ends()) == 60
     assert replay_facts(rig.records, rig.fresh()[1]) is None
-
-
-def test_without_a_decode_rank_nobody_is_prefilled_twice() -> None:
-    """With the last decode rank gone a request fails after one prefill, with the reason."""
-    rig = Rig(4)
-    for rank in range(2):
-        rig.engine.lose_decode_rank(rank, 1)
-    rig.run([(0, 3, 1), (1, 4, 2), (0, 5, 3)])
-    assert [end.status for end in rig.ends()] == ["failed"] * 3
-    assert all("no decode rank left" in (end.reason or "") for end in rig.ends())
-    started = [item for r in rig.records if type(r.body) is StepStarted for item in r.body.items]
-    assert len(started) == 3

@@ -45,7 +45,8 @@ class ByHand:
 
     def hand_off(self, request_id: int) -> None:
         """Copy, first token and output of *request_id*."""
-        job = [each for each in self.jobs if isinstance(each, HandoffJob) and each.request_id == request_id][-1]
+        copies = [job for job in self.jobs if isinstance(job, HandoffJob)]
+        job = [each for each in copies if each.request_id == request_id][-1]
         self.take(HandoffDone(self.now_ns, job.job_id))
         self.take(FirstToken(self.now_ns, job.job_id))
         self.take(DecodeDone(self.now_ns, job.job_id, job.output_tokens))

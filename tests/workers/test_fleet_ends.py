@@ -255,15 +255,19 @@ def test_a_lost_decode_rank_returns_its_sequences_only() -> None:
 
 
 def test_without_decode_ranks_requests_come_back() -> None:
-    """When the last decode rank is lost, decoding, waiting and later requests are all returned."""
+    """With the last decode rank, decoding, waiting, queued, running and later requests return for good."""
     rig = FleetRig(a_cluster(decode=TINY_POOL))
-    for number in range(3):
-        rig.place(a_request(number), (LEFT, RIGHT, PAIR)[number])
+    for number in range(4):
+        rig.place(a_request(number), (LEFT, RIGHT, PAIR, PAIR)[number])
     rig.finish_step(LEFT)
     rig.finish_step(RIGHT)
     facts = rig.lose_decode_rank(0)
-    assert kinds(facts) == ["HandoffFailed", "RequestsReturned", "RequestsReturned"]
+    assert kinds(facts) == ["HandoffFailed", *["RequestsReturned"] * 3]
     assert kinds(rig.finish_step(PAIR)) == ["StepFinished", "RequestsReturned"]
+    assert kinds(rig.place(a_request(4))) == ["RequestsReturned"]
+    returned = rig.told(RequestsReturned)
+    assert [each.request_ids for each in returned] == [(0,), (1,), (3,), (2,), (4,)]
+    assert all(each.is_final for each in returned)
     assert_settled(rig)
 
 

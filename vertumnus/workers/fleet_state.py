@@ -65,6 +65,22 @@ class FleetState:
         del self.occupied[request_id]
         self.facts.append(RequestsReturned(now, occupancy.worker, (request_id,), reason, is_final=is_final))
 
+    def return_queue(
+        self,
+        worker: Worker,
+        now: Nanoseconds,
+        reason: str,
+        *,
+        is_failure: bool = True,
+        is_final: bool = False,
+    ) -> None:
+        """Return everybody in the queue of *worker* to the control plane."""
+        returned = worker.empty_queue()
+        for request_id in returned:
+            del self.queued_at[request_id]
+        if returned:
+            self.facts.append(RequestsReturned(now, worker.group, returned, reason, is_failure, is_final))
+
     def end(
         self,
         request_id: RequestId,

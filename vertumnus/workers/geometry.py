@@ -6,7 +6,7 @@ two geometries.
 
 from vertumnus.domain.cluster import CpGroup
 from vertumnus.domain.errors import ProtocolError
-from vertumnus.domain.facts import EpochAdopted, RequestsReturned, WorkerDrained, WorkerFormed
+from vertumnus.domain.facts import EpochAdopted, WorkerDrained, WorkerFormed
 from vertumnus.domain.jobs import Adopted, AdoptJob, JobError
 from vertumnus.domain.orders import AdoptEpoch, CloseTransition, Drain, Reopen
 from vertumnus.domain.units import Epoch, Nanoseconds
@@ -34,11 +34,7 @@ class Geometry:
         if worker.state != "serving":
             return  # it was lost while the order was made: the control plane hears of that
         worker.state, worker.is_told_drained = "draining", False
-        returned = worker.empty_queue()
-        for request_id in returned:
-            del state.queued_at[request_id]
-        if returned:
-            state.facts.append(RequestsReturned(now, worker.group, returned, "draining", is_failure=False))
+        state.return_queue(worker, now, "draining", is_failure=False)
         state.with_room.append(worker)
 
     def tell_drained(self, worker: Worker, now: Nanoseconds) -> None:

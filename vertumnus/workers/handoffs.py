@@ -1,7 +1,8 @@
 """Hand-offs and decoding: from the end of a prompt's step to the end of its request (D6, D8).
 
 A prompt waits in line until a decode rank has room for its whole sequence, pinning its blocks all the
-while. Its copy then gives them back, and decoding goes on without the worker.
+while. Its copy then gives them back, and decoding goes on without the worker. With the last decode rank
+nobody can be served any more: whoever is returned from then on is returned for good.
 """
 
 from collections.abc import Iterable
@@ -12,6 +13,9 @@ from vertumnus.domain.units import JobId, Nanoseconds, Rank
 from vertumnus.workers.decode_pool import DecodePool
 from vertumnus.workers.fleet_state import FleetState
 from vertumnus.workers.worker import Occupancy, Worker
+
+NO_RANK = "no decode rank left"
+"""Why a prompt is returned where nobody could take it."""
 
 
 class Handoffs:
@@ -24,6 +28,11 @@ class Handoffs:
 
     def __len__(self) -> int:
         return len(self._open)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether every decode rank is lost: a prefill would be for nothing."""
+        return self._pool.is_gone
 
     @property
     def decode_slots(self) -> int:
@@ -39,8 +48,8 @@ class Handoffs:
             return
         worker.handoff_blocks += len(occupancy.slots)
         occupancy.is_handing_off = True
-        if self._pool.is_gone:
-            state.give_back(occupancy, now, "no decode rank left", is_final=True)
+        if self.is_over:
+            self._give_back(occupancy, now, NO_RANK)
             return
         rank = self._pool.admit(request.request_id, request.input_tokens + request.output_tokens)
         if rank is not None:
@@ -109,18 +118,20 @@ class Handoffs:
         """Return those of *occupancies* that wait in line."""
         for occupancy in list(occupancies):
             if occupancy.job_id is None and self._pool.withdraw(occupancy.request.request_id):
-                self._state.give_back(occupancy, now, reason)
+                self._give_back(occupancy, now, reason)
 
     def rank_lost(self, fact: DecodeRankLost) -> None:
-        """Return what was on a lost decode rank, and with the last rank everybody who waits for one."""
+        """Return what was on a lost decode rank, and with the last one all others that are not in a step."""
         state, reason = self._state, f"decode rank {fact.rank} lost: {fact.reason}"
         for request_id in self._pool.lose(fact.rank):
             occupancy = state.occupied[request_id]
             if occupancy.job_id is not None:
                 self._close(occupancy.job_id)
             self._break(occupancy, fact.at, reason)
-        if self._pool.is_gone:
+        if self.is_over:
             self.return_waiting(state.occupied.values(), fact.at, reason)
+            for worker in state.workers.values():
+                state.return_queue(worker, fact.at, reason, is_final=True)
         state.with_room.extend(state.workers.values())
 
     def check(self) -> None:
@@ -154,7 +165,10 @@ class Handoffs:
         request_id, rank = occupancy.request.request_id, occupancy.decode_rank
         if rank is not None:
             self._state.facts.append(HandoffFailed(now, request_id, occupancy.attempt, rank, reason))
-        self._state.give_back(occupancy, now, reason)
+        self._give_back(occupancy, now, reason)
+
+    def _give_back(self, occupancy: Occupancy, now: Nanoseconds, reason: str) -> None:
+        self._state.give_back(occupancy, now, reason, is_final=self.is_over)
 
     def _after_decode(self, occupancy: Occupancy) -> None:
         self.admit_waiting()

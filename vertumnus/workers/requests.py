@@ -5,7 +5,7 @@ from vertumnus.domain.facts import RequestArrived, RequestsReturned
 from vertumnus.domain.orders import Cancel, Prefill, Reject
 from vertumnus.domain.units import Nanoseconds, RequestId
 from vertumnus.workers.fleet_state import FleetState
-from vertumnus.workers.handoffs import Handoffs
+from vertumnus.workers.handoffs import NO_RANK, Handoffs
 
 
 class Requests:
@@ -20,7 +20,7 @@ class Requests:
         self._state.requests[fact.request.request_id] = fact.request
 
     def prefill(self, order: Prefill, now: Nanoseconds) -> None:
-        """Queue the request at its worker, or return it when that one does not serve.
+        """Queue the request at its worker, or return it: that one does not serve, or nobody could decode it.
 
         Raises ProtocolError if it is at a worker already.
         """
@@ -28,11 +28,11 @@ class Requests:
         request, worker = state.requests[request_id], state.workers[order.worker]
         if request_id in state.queued_at or request_id in state.occupied:
             raise ProtocolError(f"request {request_id} is already at a worker")
+        if self._handoffs.is_over:
+            self._refuse(order, now, NO_RANK, is_final=True)
+            return
         if worker.state != "serving":
-            is_failure = worker.state == "out of service"
-            state.facts.append(
-                RequestsReturned(now, order.worker, (request_id,), worker.state, is_failure=is_failure)
-            )
+            self._refuse(order, now, worker.state, is_failure=worker.state == "out of service")
             return
         worker.enqueue(order, request)
         state.queued_at[request_id] = worker
@@ -53,6 +53,18 @@ class Requests:
     def reject(self, order: Reject, now: Nanoseconds) -> None:
         """End a request that no worker shall have."""
         self._state.end(order.request_id, order.status, 0, now, order.reason)
+
+    def _refuse(
+        self,
+        order: Prefill,
+        now: Nanoseconds,
+        reason: str,
+        *,
+        is_failure: bool = True,
+        is_final: bool = False,
+    ) -> None:
+        returned = RequestsReturned(now, order.worker, (order.request_id,), reason, is_failure, is_final)
+        self._state.facts.append(returned)
 
     def _cancel_queued(self, request_id: RequestId, now: Nanoseconds) -> None:
         state = self._state
