@@ -17,7 +17,7 @@ from vertumnus.forecast.question import Question, near_future
 from vertumnus.forecast.trial import answer
 from vertumnus.policy.recent import Recurrence
 from vertumnus.policy.reconfig.capacity import Capacity
-from vertumnus.policy.reconfig.moves import apply, check_move
+from vertumnus.policy.reconfig.moves import apply
 from vertumnus.run.forecasting import assumptions
 from vertumnus.serving.snapshot import take_snapshot
 from vertumnus_console.player import Player
@@ -43,15 +43,10 @@ class Preview(NamedTuple):
 def preview(player: Player, kind: Direction, workers: tuple[CpGroup, ...]) -> Preview:
     """Return what *kind* of *workers* would do now. Raises ConfigError when it is illegal."""
     replay, now = player.replay, player.replay.now_ns or 0
-    pool, lattice = replay.pool.control.pool, replay.header.lattice
-    busy = frozenset(group for t in replay.pool.control.transitions for group in t.move.sources)
     try:
-        move = check_move(pool.serving, lattice, kind, workers, busy)
+        move = replay.pool.control.legal_move(kind, workers)
     except ConfigError as error:
         raise ConfigError(*error.problems, *_instead(replay, kind)) from error
-    held = [str(group) for group in workers if pool.workers[group].held_by]
-    if held:
-        raise ConfigError(f"{kind}: {', '.join(held)} is drained; reopen it first (d)")
     lines = [
         *_composition(replay, move),
         *_drain(replay, move, now),

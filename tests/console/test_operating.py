@@ -63,7 +63,7 @@ def test_a_move_is_looked_at_first(tmp_path: Path) -> None:
             await pilot.press("d")
             await says(pilot, app, "ann: drain 0x4 accepted")
             await pilot.press("s")
-            await until(pilot, lambda: "is drained; reopen it first" in preview(), "why not")
+            await until(pilot, lambda: "it is drained by ann; reopen it first" in preview(), "why not")
             await pilot.press("y")
             await point(pilot, app, CpGroup(32, 2))
             await pilot.press("s")

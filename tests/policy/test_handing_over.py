@@ -26,10 +26,12 @@ OVERLOADED = {1: 0.001, 2: 0.001, 4: 0.001}
 class Desk:
     """Four ranks under a controller with windows of 1 s that acts at once, and an operator."""
 
-    def __init__(self, hold_s: float = 0.0) -> None:
+    def __init__(self, hold_s: float = 0.0, longest_prompt: int | None = None) -> None:
         controller = ThresholdsController(window_s=1.0, persistence=1, cooldown_windows=0, hold_s=hold_s)
         cluster = a_cluster({4: 1}, degrees=(1, 2, 4))
-        self.control = a_control_plane(cluster, controller=controller, kappa=OVERLOADED)
+        self.control = a_control_plane(
+            cluster, controller=controller, kappa=OVERLOADED, longest_prompt=longest_prompt
+        )
         self.now = 0
         self._windows = self._requests = self._wishes = 0
 
@@ -73,6 +75,16 @@ def test_auto_starts_from_what_it_observes() -> None:
     desk.wish("auto")
     note, orders = desk.end_window()
     assert note.action == "split 0x2 -> 0x1 + 1x1" and orders == [Drain(LEFT)]
+
+
+def test_the_controller_leaves_a_worker_for_the_longest_prompt() -> None:
+    """1,600 tokens need a degree of 2: overloaded or not, one half of the pool is not split any further."""
+    desk = Desk(longest_prompt=1_600)
+    desk.carry_out(desk.wish("split", WHOLE))
+    _, orders = desk.end_window()
+    assert orders == [Drain(LEFT)]
+    note, orders = desk.end_window()
+    assert (note.signal, orders) == ("split", [])
 
 
 def test_a_split_by_hand_holds_the_controller() -> None:

@@ -7,7 +7,15 @@ import pytest
 from tests.support.builders import a_control_plane, a_prefill_time, a_request
 from tests.support.control_rig import LEFT, PAIR, RIGHT, Desk
 from vertumnus.domain.cluster import CpGroup, Lattice
-from vertumnus.domain.facts import OperatorActed, RankLost, RequestsReturned, TimerFired, WorkerDrained
+from vertumnus.domain.facts import (
+    EpochAdopted,
+    OperatorActed,
+    RankLost,
+    RequestsReturned,
+    TimerFired,
+    WorkerDrained,
+    WorkerFormed,
+)
 from vertumnus.domain.orders import Answer, Drain, Prefill, Reject, Reopen
 from vertumnus.policy.config import LeastLoadedPolicy, PaperPolicy, StaticPolicy
 from vertumnus.policy.correction import CorrectionConfig
@@ -50,6 +58,31 @@ def test_illegal_drains_and_reopens_are_refused_with_the_reason() -> None:
     assert desk.refusal("drain", LEFT) == "drain 2x1: it is in transition; wait for its end"
     desk.tell(RankLost(5, 0, 0, "gone"))
     assert desk.refusal("reopen", PAIR) == "reopen 0x2: it is out of service: rank 0 is lost: gone"
+
+
+def test_the_last_worker_for_the_longest_prompt_stays() -> None:
+    """1,600 tokens are 100 blocks, at 64 a rank a degree of 2: the pair stays until there is another one."""
+    desk = Desk(longest_prompt=1_600)
+    why = (
+        "no other worker could hold the longest prompt of this run, which needs degree 2 at 64 blocks a rank "
+        "(cluster.blocks_per_rank)"
+    )
+    for action in ("split", "drain"):
+        assert desk.refusal(action, PAIR) == f"{action} 0x2: {why}"
+    desk.wish("merge", LEFT, RIGHT)
+    assert desk.refusal("split", PAIR) == f"split 0x2: {why}", "the merge may fail"
+    for worker in (LEFT, RIGHT):
+        desk.tell(WorkerDrained(1, worker))
+    merged = LEFT.parent
+    for rank in merged.ranks:
+        desk.tell(EpochAdopted(2, rank, 1, merged))
+    desk.tell(WorkerFormed(2, merged, 1, ()))
+    desk.wish("drain", PAIR)
+    assert desk.refusal("split", merged) == f"split 2x2: {why}", "the pair takes no request"
+    desk.wish("reopen", PAIR)
+    assert desk.wish("split", merged)[1:] == [Drain(merged)]
+    assert desk.refusal("split", PAIR) == f"split 0x2: {why}"
+    assert desk.arrive(a_request(1, input_tokens=1_600)).worker == PAIR
 
 
 def test_nobody_left_says_who_drained() -> None:

@@ -54,3 +54,22 @@ def test_a_refusal_and_a_move_that_did_not_come_are_told(
         "1.0", "merge 0x4 + 4x4", "script", "refused", "",
     ]  # fmt: skip
     assert (made["move"], made["outcome"]) == ("split 16x8 -> 16x4 + 20x4", "committed")
+
+
+def test_a_split_that_would_leave_no_room_for_the_longest_prompt_is_refused(
+    tmp_path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """At 62 blocks a rank some prompts need the CP4: it stays, every request is served, replays agree."""
+    words = ("+experiment=tool_agent", "backend=sim", "workload.requests=120", "controller=manual")
+    pool = ("cluster.gpus=4", "cluster.degrees=[2,4]", "cluster.composition={4: 1, 2: 0}")
+    script = "controller.script=[{at_s: 1, action: split, workers: [0x4]}]"
+    place = f"runs_dir={tmp_path}"
+    assert main([*words, *pool, "cluster.blocks_per_rank=62", script, place]) == OK
+    why = "no other worker could hold the longest prompt of this run, which needs degree"
+    assert f"wish refused, split 0x4 by script: split 0x4: {why}" in capsys.readouterr().err
+    rows = "SELECT DISTINCT status FROM requests"
+    assert main(["sql", rows, "--csv", "--runs-dir", str(tmp_path)]) == OK
+    assert capsys.readouterr().out.split() == ["status", "finished"]
+    assert main(["audit", "latest", "--runs-dir", str(tmp_path)]) == OK
+    assert main(["preview", "split", "0x4", "--runs-dir", str(tmp_path)]) == BAD_INPUT
+    assert why in capsys.readouterr().err

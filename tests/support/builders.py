@@ -92,6 +92,7 @@ def a_control_plane(
     correction: CorrectionConfig | None = None,
     admission: Admission | None = None,
     prefill_time: PrefillTimeModel | None = None,
+    longest_prompt: int | None = None,
 ) -> ControlPlane:
     """A control plane of *cluster* over the profile's times, or others."""
     cluster = cluster or a_cluster()
@@ -106,6 +107,7 @@ def a_control_plane(
         lattice=cluster.lattice,
         link=cluster.link,
         block_bytes=1024 * BLOCK_TOKENS,
+        longest_prompt=longest_prompt,
         controller=controller,
         kappa=kappa,
         correction=correction,

@@ -36,9 +36,12 @@ class Rig:
         policy: PolicyConfig | None = None,
         cluster: ClusterConfig | None = None,
         cache: CacheConfig | None = None,
+        longest_prompt: int | None = None,
     ) -> None:
         self.decisions: list[Decision] = []
-        self.control = a_control_plane(cluster, policy, cache, observe=self.decisions.append)
+        self.control = a_control_plane(
+            cluster, policy, cache, observe=self.decisions.append, longest_prompt=longest_prompt
+        )
         self.now = 0
 
     def tell(self, fact: AnyFact) -> list[AnyOrder]:

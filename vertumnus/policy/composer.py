@@ -31,7 +31,7 @@ from vertumnus.policy.reconfig.config import (
 )
 from vertumnus.policy.reconfig.controller import Controller
 from vertumnus.policy.reconfig.mode import Mode, ModeSwitch, configured_mode
-from vertumnus.policy.reconfig.moves import check_move
+from vertumnus.policy.reconfig.moves import check_move, leaves_no_room
 from vertumnus.policy.reconfig.transition import Transition, Transitions
 from vertumnus.policy.reconfig.verdict import Controls, PoolView, Verdict
 from vertumnus.policy.reconfig.what_if import WhatIf
@@ -92,7 +92,11 @@ class Composer:
     def legal_move(self, kind: Direction, workers: Collection[CpGroup]) -> Move:
         """Return the move that *workers* can make now. Raises ConfigError with every reason against it."""
         self._refuse_held(kind, workers)
-        return check_move(self._books.pool.serving, self.lattice, kind, workers, self.busy)
+        pool = self._books.pool
+        move = check_move(pool.serving, self.lattice, kind, workers, self.busy)
+        if leaves_no_room(move, pool.in_routing, pool.least_degree, self.busy):
+            raise ConfigError(f"{kind} {move.sources[0]}: {pool.last_room}")
+        return move
 
     def forecast_ended(self, fact: ForecastFinished | ForecastFailed) -> list[AnyOrder]:
         """Tell the controller what became of a forecast and do what it makes of it."""
@@ -134,7 +138,8 @@ class Composer:
         return self._begin(move)
 
     def _view(self) -> PoolView:
-        return PoolView(self._books.pool.in_routing, self.busy, self._drain, self._reconcile_blocks)
+        pool = self._books.pool
+        return PoolView(pool.in_routing, self.busy, self._drain, self._reconcile_blocks, pool.least_degree)
 
     def _follow(self, verdict: Verdict, now: Nanoseconds, *then: AnyOrder) -> list[AnyOrder]:
         """Return the orders of *verdict*, *then*, and those of its move unless the mode forbids it."""

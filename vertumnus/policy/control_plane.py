@@ -34,7 +34,7 @@ from vertumnus.domain.move import Direction, Move
 from vertumnus.domain.orders import AnyOrder, Cancel, CloseTransition, Prefill, Reject, SetTimer
 from vertumnus.domain.prefill_time import PrefillTimeModel
 from vertumnus.domain.profile import Kappa
-from vertumnus.domain.request import Request
+from vertumnus.domain.request import Request, blocks_for
 from vertumnus.domain.units import Blocks, JobId, Nanoseconds, RequestId, Tokens, to_ns
 from vertumnus.policy.admission import Admission, AdmissionConfig
 from vertumnus.policy.candidates import WorkerState
@@ -87,6 +87,7 @@ class ControlPlane:
         lattice: Lattice,
         link: LinkConfig,
         block_bytes: int,
+        longest_prompt: Tokens | None = None,
         controller: ControllerConfig | None = None,
         kappa: Mapping[int, Kappa] | None = None,
         token_scale: float = 1.0,
@@ -96,7 +97,8 @@ class ControlPlane:
     ) -> None:
         self._correction = Correction(correction or CorrectionConfig(enabled=False), prefill_time)
         prefill_time = CorrectedPrefillTime(prefill_time, self._correction)
-        self.pool = PoolState(composition, blocks_per_rank)
+        longest_needs = 1 if longest_prompt is None else blocks_for(longest_prompt, block_tokens)
+        self.pool = PoolState(composition, blocks_per_rank, longest_needs)
         self.ledger = Ledger(self.pool.groups)
         self.prefixes = Prefixes(
             cache,

@@ -10,8 +10,11 @@ from vertumnus.policy.candidates import WorkerState
 class PoolState:
     """Workers by group, in order of first rank, and by rank."""
 
-    def __init__(self, composition: Composition, blocks_per_rank: Blocks) -> None:
+    def __init__(self, composition: Composition, blocks_per_rank: Blocks, longest_needs: Blocks = 1) -> None:
+        """Begin with *composition*; the longest prompt that is known to come needs *longest_needs*."""
         self._blocks_per_rank = blocks_per_rank
+        self.least_degree = -(-longest_needs // blocks_per_rank)
+        """Of a worker that can hold that prompt."""
         self.workers: dict[CpGroup, WorkerState] = {}
         self._of_rank: dict[Rank, WorkerState] = {}
         self._set(self._new(composition.workers))
@@ -31,6 +34,14 @@ class PoolState:
         """The workers in service that no operator has drained: what a controller may count on and move."""
         serving = (group for group in self.serving.workers if self.workers[group].held_by is None)
         return Composition(tuple(serving))
+
+    @property
+    def last_room(self) -> str:
+        """Why the last worker of `least_degree` or more has to stay."""
+        return (
+            f"no other worker could hold the longest prompt of this run, which needs degree "
+            f"{self.least_degree} at {self._blocks_per_rank} blocks a rank (cluster.blocks_per_rank)"
+        )
 
     def of_rank(self, rank: Rank) -> WorkerState:
         """Return the worker that *rank* belongs to."""

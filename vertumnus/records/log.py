@@ -44,6 +44,8 @@ class LogHeader(Struct, frozen=True, kw_only=True):
     block_tokens: Tokens
     seed: int
     backend: Literal["sim", "live"]
+    longest_prompt: Tokens | None = None
+    """Of the requests to come; None in logs from before that was noted."""
     records: Measurement = Measurement()
 
     @property

@@ -40,9 +40,13 @@ def build_pool(
     config: RunConfig,
     profile: ModelProfile,
     block_tokens: Tokens,
+    longest_prompt: Tokens | None = None,
     observer: Observer | None = None,
 ) -> Pool:
-    """Build the pool of *config* as it is before its first event."""
+    """Build the pool of *config* as it is before its first event.
+
+    Splits and drains leave a worker that can hold *longest_prompt*, the longest one to come.
+    """
     cluster = config.cluster
     control = ControlPlane(
         config.policy,
@@ -55,6 +59,7 @@ def build_pool(
         lattice=cluster.lattice,
         link=cluster.link,
         block_bytes=profile.kv_bytes_per_token * block_tokens,
+        longest_prompt=longest_prompt,
         controller=config.controller,
         kappa=profile.capacity,
         token_scale=config.workload.token_scale,
@@ -74,7 +79,7 @@ def pool_of(header: LogHeader) -> Pool:
         config = to_run_config(header.config)
     except ConfigError as error:
         raise ConfigError("the log's config is not one of this version:", *error.problems) from error
-    return build_pool(config, header.profile, header.block_tokens)
+    return build_pool(config, header.profile, header.block_tokens, header.longest_prompt)
 
 
 def _found(audit: Callable[[], None]) -> list[str]:

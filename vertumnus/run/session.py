@@ -133,7 +133,7 @@ def _open(session: Session) -> _Opened:
     run = RunDir.create(Path(config.runs_dir), start, msgspec.yaml.encode(config).decode())
     recorder = Recorder(run, header)
     observer = _sampling(header.records, session.config.policy, recorder)
-    pool = build_pool(config, session.profile, session.stream.block_tokens, observer)
+    pool = build_pool(config, session.profile, header.block_tokens, header.longest_prompt, observer)
     return _Opened(run, recorder, pool, perf_counter())
 
 
@@ -228,6 +228,7 @@ def _header(session: Session) -> LogHeader:
         block_tokens=session.stream.block_tokens,
         seed=config.seed,
         backend="live" if isinstance(config.backend, LiveConfig) else "sim",
+        longest_prompt=max((request.input_tokens for request in session.requests), default=None),
         records=_measurement(config),
     )
 

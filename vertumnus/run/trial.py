@@ -34,7 +34,8 @@ def served(config: RunConfig, stream: Stream | None = None) -> list[RequestRecor
     stream = stream or load_stream(config)
     requests = simulated_requests(config, profile, stream)
     engine = virtual_engine(config, backend, profile, stream.block_tokens)
-    pool = build_pool(config, profile, stream.block_tokens)
+    longest = max((request.input_tokens for request in requests), default=None)
+    pool = build_pool(config, profile, stream.block_tokens, longest)
     timeline = Timeline(stream.block_tokens, live=False)
 
     def record(_source: int, body: object) -> None:

@@ -11,6 +11,7 @@ from vertumnus.domain.cluster import Composition, CpGroup, Lattice, covers
 from vertumnus.domain.errors import ConfigError, InvariantError
 from vertumnus.domain.move import Move
 from vertumnus.policy.reconfig.moves import apply, check_move, impossible, moves
+from vertumnus.policy.reconfig.verdict import PoolView
 
 LATTICES = [
     LATTICE,
@@ -77,6 +78,19 @@ def test_every_move_can_be_undone(pool: tuple[Lattice, Composition]) -> None:
         assert move.inverse in moves(after, lattice)
         assert apply(after, move.inverse) == composition
         assert move.inverse.inverse == move
+
+
+@given(pools, st.sampled_from([1, 2, 3, 4, 8]), st.data())
+def test_every_move_offered_leaves_room_for_the_longest_prompt(pool, least: int, data) -> None:
+    """Who could hold it before can after, whatever becomes of transitions; nothing else is left out."""
+    lattice, composition = pool
+    busy = data.draw(st.sets(st.sampled_from(composition.workers)))
+    view = PoolView(composition, busy, lambda _: 0, lambda moves: [0.0] * len(moves), least)
+    offered = view.moves(lattice)
+    for move in moves(composition, lattice, busy):
+        free = [worker.degree for worker in composition.workers if worker not in busy]
+        after = [each.degree for each in apply(composition, move).workers if each not in busy]
+        assert (move in offered) == (max(after) >= least or max(free) < least)
 
 
 @given(pools)

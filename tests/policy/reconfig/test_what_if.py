@@ -67,6 +67,13 @@ def test_a_window_asks_for_staying_a_split_and_a_merge() -> None:
     assert asked == Forecast(1, (SPLIT, MERGE), 20 * SECOND, 3, 1.25)
 
 
+def test_the_last_worker_for_the_longest_prompt_is_no_candidate() -> None:
+    """Where that needs degree 2, the only CP2 is not asked about; of two either may be."""
+    alone = a_view()._replace(least_degree=2)
+    assert Rig().close(alone).orders[0].moves == (MERGE,)
+    assert Rig().close(alone._replace(composition=a_composition("0x2", "2x2"))).orders[0].moves[0] == SPLIT
+
+
 def test_candidates_are_those_with_the_least_drain_then_the_least_to_reconcile() -> None:
     """Of two splits the one that drains sooner is asked about, of equal ones the one that misses less."""
     pairs = a_composition("0x2", "2x2")

@@ -16,7 +16,6 @@ from vertumnus.domain.units import Nanoseconds, Tokens, to_ns
 from vertumnus.policy.reconfig.capacity import Capacity
 from vertumnus.policy.reconfig.choose import choose
 from vertumnus.policy.reconfig.config import Thresholds
-from vertumnus.policy.reconfig.moves import moves
 from vertumnus.policy.reconfig.post_check import post_check
 from vertumnus.policy.reconfig.trigger import Signal, Trigger
 from vertumnus.policy.reconfig.verdict import PoolView, Verdict
@@ -103,7 +102,7 @@ class Controller:
         admits = post_check(
             report, view.composition, signal.cause, self._config, self._capacity, self._prefill_time
         )
-        legal = moves(view.composition, self._lattice, view.busy)
+        legal = view.moves(self._lattice)
         return choose(legal, signal.direction, view.drain_ns, view.reconcile_blocks, admits)
 
 

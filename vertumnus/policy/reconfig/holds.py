@@ -18,7 +18,8 @@ class Holds:
     def drain(self, worker: CpGroup, who: str, busy: Collection[CpGroup]) -> list[AnyOrder]:
         """Take *worker* out of routing for *who*; what runs there finishes, its queue is placed elsewhere.
 
-        Raises ConfigError when it does not serve, is *busy* with a transition, or is the last one.
+        Raises ConfigError when it does not serve, is *busy* with a transition, is the last one, or the last
+        one that can hold the longest prompt.
         """
         state = self._known("drain", worker)
         if state.out_of_service is not None:
@@ -27,8 +28,12 @@ class Holds:
             raise ConfigError(f"drain {worker}: {state.held_by} drained it already")
         if worker in busy:
             raise ConfigError(f"drain {worker}: it is in transition; wait for its end")
-        if not any(_serves(other) for other in self._pool.workers.values() if other is not state):
+        others = [each.group for each in self._pool.workers.values() if each is not state and each.is_serving]
+        if not others:
             raise ConfigError(f"drain {worker}: it is the last worker that serves")
+        least = self._pool.least_degree
+        if worker.degree >= least > max(other.degree for other in others):
+            raise ConfigError(f"drain {worker}: {self._pool.last_room}")
         state.held_by, state.draining = who, f"drained by {who}"
         return [Drain(worker)]
 
@@ -48,7 +53,3 @@ class Holds:
             present = ", ".join(map(str, self._pool.groups))
             raise ConfigError(f"{action} {worker}: there is no such worker; there are: {present}")
         return state
-
-
-def _serves(state: WorkerState) -> bool:
-    return state.out_of_service is None and state.draining is None

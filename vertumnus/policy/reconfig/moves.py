@@ -3,7 +3,7 @@
 A move keeps the sum of the degrees, and every worker stays a group of the lattice (sec. 6.2).
 """
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 from vertumnus.domain.cluster import Composition, CpGroup, Lattice
 from vertumnus.domain.errors import ConfigError, InvariantError
@@ -52,6 +52,21 @@ def impossible(lattice: Lattice, kind: Direction, workers: Collection[CpGroup]) 
     yield from counted
     if not counted:
         yield from _split_problems(named[0], lattice) if kind == "split" else _merge_problems(named, lattice)
+
+
+def leaves_no_room(
+    move: Move, composition: Composition, least_degree: int, busy: Collection[CpGroup] = ()
+) -> bool:
+    """Return whether *move* takes away the last worker that can hold a prompt which needs *least_degree*.
+
+    Workers in transition (*busy*) do not count: what becomes of them may fail.
+    """
+    staying = [worker for worker in composition.workers if worker not in move.sources and worker not in busy]
+
+    def hold(workers: Iterable[CpGroup]) -> bool:
+        return any(worker.degree >= least_degree for worker in workers)
+
+    return hold(move.sources) and not hold([*move.targets, *staying])
 
 
 def apply(composition: Composition, move: Move) -> Composition:

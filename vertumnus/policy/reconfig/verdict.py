@@ -5,11 +5,12 @@ from typing import Any, NamedTuple, Protocol
 
 from msgspec import Struct
 
-from vertumnus.domain.cluster import Composition, CpGroup
+from vertumnus.domain.cluster import Composition, CpGroup, Lattice
 from vertumnus.domain.facts import ForecastFailed, ForecastFinished, TimerFired
 from vertumnus.domain.move import Move
 from vertumnus.domain.orders import AnyOrder
 from vertumnus.domain.units import Nanoseconds, Tokens
+from vertumnus.policy.reconfig.moves import leaves_no_room, moves
 
 
 class PoolView(NamedTuple):
@@ -23,6 +24,15 @@ class PoolView(NamedTuple):
     """Predicted time until a worker would be at a boundary."""
     reconcile_blocks: Callable[[Sequence[Move]], Sequence[float]]
     """Missing blocks of retained prefixes after each of some moves, weighted by recent access."""
+    least_degree: int = 1
+    """Of a worker that can hold the longest prompt that is known to come."""
+
+    def moves(self, lattice: Lattice) -> list[Move]:
+        """Return every legal move on *lattice* after which a worker can hold the longest prompt."""
+        legal = moves(self.composition, lattice, self.busy)
+        return [
+            move for move in legal if not leaves_no_room(move, self.composition, self.least_degree, self.busy)
+        ]
 
 
 class Verdict(NamedTuple):

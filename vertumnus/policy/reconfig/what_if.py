@@ -19,7 +19,6 @@ from vertumnus.domain.units import SECOND, Nanoseconds, Tokens, to_ns
 from vertumnus.policy.reconfig.choose import ranked
 from vertumnus.policy.reconfig.config import WhatIfController
 from vertumnus.policy.reconfig.evidence import Evidence, Gain
-from vertumnus.policy.reconfig.moves import moves
 from vertumnus.policy.reconfig.past import Past
 from vertumnus.policy.reconfig.verdict import PoolView, Verdict
 from vertumnus.policy.reconfig.window import DemandWindow, WindowReport
@@ -128,7 +127,7 @@ class WhatIf:
         return self._last is not None and kind != self._last
 
     def _candidates(self, view: PoolView) -> list[Move]:
-        legal = moves(view.composition, self._lattice, view.busy)
+        legal = view.moves(self._lattice)
         most = self._config.candidates
         return [
             move
