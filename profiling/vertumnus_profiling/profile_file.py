@@ -9,7 +9,6 @@ from typing import Any
 import msgspec
 import yaml
 
-from vertumnus.domain.errors import ConfigError
 from vertumnus.domain.profile import ModelProfile
 from vertumnus.records.atomic import write_whole
 
@@ -74,14 +73,6 @@ def write_profile(path: Path, profile: ModelProfile) -> None:
     """Write *profile* to *path*, whole or not at all. Raises OSError."""
     path.parent.mkdir(parents=True, exist_ok=True)
     write_whole(path, lambda file: file.write(to_yaml(profile).encode()))
-
-
-def read_profile(path: Path) -> ModelProfile:
-    """Return the profile in *path*. Raises ConfigError when there is none that this version reads."""
-    try:
-        return msgspec.convert(yaml.safe_load(path.read_text(encoding="utf-8")), ModelProfile)
-    except (OSError, yaml.YAMLError, msgspec.ValidationError) as error:
-        raise ConfigError(f"{path}: no profile that can be read: {error}") from error
 
 
 def _purpose(profile: ModelProfile) -> str:

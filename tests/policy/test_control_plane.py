@@ -6,6 +6,7 @@ import pytest
 
 from tests.support.builders import a_cluster, a_request
 from tests.support.control_rig import KEYS, LEFT, PAIR, PREDICT, RIGHT, Rig, a_long_hit
+from tests.support.residency import known_by_rank
 from vertumnus.domain.cluster import CpGroup
 from vertumnus.domain.facts import (
     Evicted,
@@ -184,7 +185,7 @@ def test_installed_blocks_are_noted_rank_by_rank(owners, resident: dict[int, int
     rig.start(order)
     rig.finish(order, 0, owners)
     assert order.worker == PAIR
-    assert rig.control.index.resident() == resident
+    assert known_by_rank(rig.control.index) == resident
 
 
 def test_the_regular_layout_counts_from_the_prompts_first_block() -> None:
@@ -194,7 +195,7 @@ def test_the_regular_layout_counts_from_the_prompts_first_block() -> None:
     order = rig.arrive(a_long_hit(0))
     rig.start(order, cached=48)
     rig.finish(order, 3)
-    assert rig.control.index.resident() == {0: 4, 1: 4}
+    assert known_by_rank(rig.control.index) == {0: 4, 1: 4}
 
 
 def test_evicted_blocks_are_no_hits_any_more() -> None:
@@ -255,7 +256,7 @@ def test_a_failed_step_leaves_its_worker_in_service() -> None:
     rig.tell(StepFailed(1, order.request_id, order.worker, "torn", False))
     (again,) = rig.tell(RequestsReturned(1, order.worker, (0,), "torn"))
     assert (again.worker, again.attempt) == (order.worker, 1)
-    assert sum(rig.control.index.resident().values()) == 8
+    assert sum(known_by_rank(rig.control.index).values()) == 8
 
 
 def test_the_last_failed_step_takes_its_worker_out() -> None:
@@ -267,7 +268,7 @@ def test_the_last_failed_step_takes_its_worker_out() -> None:
     rig.tell(StepFailed(1, order.request_id, order.worker, "torn", True))
     (again,) = rig.tell(RequestsReturned(1, order.worker, (0,), "torn"))
     assert again.worker != order.worker
-    assert rig.control.index.resident() == {}
+    assert known_by_rank(rig.control.index) == {}
     assert rig.decisions[-1].excluded == ((order.worker, "a step failed: torn"),)
 
 

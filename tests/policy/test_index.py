@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.support.residency import known_by_rank
 from vertumnus.domain.cluster import CpGroup
 from vertumnus.domain.errors import InvariantError, ProtocolError
 from vertumnus.policy.prefix.index import Match, PrefixIndex
@@ -72,7 +73,7 @@ def test_forget_is_the_eviction_of_whole_ranks() -> None:
     assert index.forget(PAIR.mask) == [3]
     assert index.match((1, 2, 3)) == Match([0, 2, 1], 3)
     assert index.forget(LEFT.mask | RIGHT.mask) == [1, 2, 7]
-    assert index.resident() == {}
+    assert known_by_rank(index) == {}
 
 
 def test_drop_takes_leaves_without_holders_only() -> None:
@@ -102,9 +103,9 @@ def test_depth_counts_from_the_root() -> None:
 def test_installing_again_changes_nothing() -> None:
     """A block that is installed twice has one owner bit and is counted once."""
     index = an_index()
-    before = index.resident()
+    before = known_by_rank(index)
     index.install((1, 2, 3), 2, (0,))
-    assert index.resident() == before == {0: 2, 1: 1, 2: 2, 3: 2}
+    assert known_by_rank(index) == before == {0: 2, 1: 1, 2: 2, 3: 2}
 
 
 def test_owners_match_the_blocks() -> None:
@@ -242,7 +243,7 @@ def test_index_equals_the_naive_model(steps, probes) -> None:
             for rank in worker.ranks:
                 naive.on_rank[rank].clear()
         index.check()
-    assert index.resident() == {rank: len(held) for rank, held in naive.on_rank.items() if held}
+    assert known_by_rank(index) == {rank: len(held) for rank, held in naive.on_rank.items() if held}
     assert len(index) == len(naive.known)
     for path in (*probes, *sorted(naive.known)):
         assert index.match([a_key(prefix) for prefix in prefixes(path)]) == naive.match(path)

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.builders import a_prefill_time
+from tests.support.profiles import read_profile
 from tests.support.rank_processes import ranks_started_by
 from vertumnus.cli import main as vertumnus
 from vertumnus.domain.errors import VertumnusError
@@ -21,7 +22,6 @@ from vertumnus.live.plan import LivePlan
 from vertumnus_profiling import program, sweep
 from vertumnus_profiling.__main__ import main
 from vertumnus_profiling.grid import NAMED, SweepPoint
-from vertumnus_profiling.profile_file import read_profile
 from vertumnus_profiling.samples import StepSample, TailSample
 
 TIMES = a_prefill_time((1, 2))

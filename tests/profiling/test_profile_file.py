@@ -10,6 +10,7 @@ import pytest
 from msgspec import structs
 
 from tests.support.builders import a_profile
+from tests.support.profiles import read_profile
 from vertumnus.commandline.hydra_configs import composed, hydra_configs, plain_tree
 from vertumnus.commandline.listing import entries
 from vertumnus.config import to_run_config, validate
@@ -18,7 +19,7 @@ from vertumnus.domain.prefill_time import Coefficients, DegreeCoefficients
 from vertumnus.domain.profile import FormError, ModelProfile
 from vertumnus.live.config import MODEL_PRESETS
 from vertumnus.run.profiles import OLD_DAYS, profile_line, require_hardware
-from vertumnus_profiling.profile_file import profile_name, read_profile, to_yaml, write_profile
+from vertumnus_profiling.profile_file import profile_name, to_yaml, write_profile
 
 HARDWARE = "AMD EPYC 7B13 64-Core Processor, 2 cores, one thread for each rank"
 
@@ -71,16 +72,6 @@ def test_every_field_has_its_place_in_the_file() -> None:
     """A new field cannot be forgotten: what is known is written."""
     text = to_yaml(measured())
     assert [name for name in ModelProfile.__struct_fields__ if f"\n{name}:" not in text] == []
-
-
-def test_what_is_no_profile_is_told(tmp_path: Path) -> None:
-    """A missing file, broken YAML, an unknown key."""
-    path = tmp_path / "x.yaml"
-    for content in (None, "a: [", "model: m\nspeed: 3\n"):
-        if content:
-            path.write_text(content)
-        with pytest.raises(ConfigError, match=r"x\.yaml: no profile that can be read: "):
-            read_profile(path)
 
 
 def test_names_are_short_and_typed_without_quotes() -> None:

@@ -1,6 +1,5 @@
 """The books balance after every event, whatever happens to jobs, ranks and clients."""
 
-from collections import Counter
 from random import Random
 
 import pytest
@@ -10,6 +9,7 @@ from hypothesis import strategies as st
 from tests.support.builders import a_cluster, a_control_plane, shared_prefix_requests
 from tests.support.chaos import ChaosEngine
 from tests.support.queues import assert_queues_mirrored
+from tests.support.residency import held_by_rank, known_by_rank
 from vertumnus.domain.codec import ORDER, Record
 from vertumnus.domain.facts import RequestEnded, StepStarted
 from vertumnus.domain.orders import Prefill
@@ -66,16 +66,8 @@ class Rig:
     def audit(self) -> None:
         self.fleet.check()
         self.control.check()
-        assert self.control.index.resident() == self.resident_by_rank()
+        assert known_by_rank(self.control.index) == held_by_rank(self.fleet.workers.values())
         assert_queues_mirrored(self.fleet, self.control)
-
-    def resident_by_rank(self) -> dict[int, int]:
-        """Blocks on the ranks of workers in service, as the workers know them."""
-        counts: Counter[int] = Counter()
-        for worker in self.fleet.workers.values():
-            if worker.in_service:
-                counts.update(worker.cache.resident_ranks())
-        return dict(counts)
 
     def run(self, lengths) -> None:
         self.loop.serve(shared_prefix_requests(lengths), self.audit)

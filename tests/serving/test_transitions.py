@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from tests.support.builders import a_cluster, a_control_plane, shared_prefix_requests
 from tests.support.chaos import ChaosEngine
 from tests.support.queues import assert_queues_mirrored
+from tests.support.residency import held_by_rank, known_by_rank
 from vertumnus.domain.cluster import CpGroup
 from vertumnus.domain.codec import Record
 from vertumnus.domain.facts import (
@@ -100,11 +101,7 @@ class MovingRig:
             return  # second copies of blocks are told when the worker is formed
         if len(self.control.prefixes.residency):
             return  # the index is that of a moment that has passed
-        counted: dict[int, int] = {}
-        for worker in self.fleet.workers.values():
-            for rank in worker.cache.resident_ranks() if worker.in_service else ():
-                counted[rank] = counted.get(rank, 0) + 1
-        assert self.control.index.resident() == counted
+        assert known_by_rank(self.control.index) == held_by_rank(self.fleet.workers.values())
 
     def run(self, lengths) -> None:
         self.loop.serve(shared_prefix_requests(lengths, gap_ns=8_000_000), self.audit)

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from vertumnus.domain.cluster import Composition, CpGroup, Lattice
+from vertumnus.domain.move import Move
 from vertumnus.domain.prefill_time import DegreeTime, PrefillTimeModel
 from vertumnus.domain.units import SECOND
 from vertumnus.policy.reconfig.sizes import SizeClass
@@ -15,6 +16,11 @@ SPAN_NS = 20 * SECOND
 def a_composition(*names: str) -> Composition:
     """The workers named as on screen: "0x2" is two ranks from rank 0."""
     return Composition(tuple(sorted(CpGroup(*map(int, name.split("x"))) for name in names)))
+
+
+def inverse(move: Move) -> Move:
+    """The move that undoes *move*."""
+    return Move("merge" if move.kind == "split" else "split", move.targets, move.sources)
 
 
 def a_report(

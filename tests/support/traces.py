@@ -1,6 +1,7 @@
 """Builders of trace rows and of small trace files, and strategies that draw them."""
 
 import json
+from collections.abc import Iterable
 from pathlib import Path
 
 from hypothesis import strategies as st
@@ -8,6 +9,7 @@ from hypothesis import strategies as st
 from vertumnus.domain.request import blocks_for
 from vertumnus.trace.config import WorkloadConfig
 from vertumnus.trace.rows import TraceRow
+from vertumnus.trace.stats import TraceStats, columns_of, stats_of
 
 
 def a_row(
@@ -18,6 +20,11 @@ def a_row(
 ) -> TraceRow:
     """Return a row of two whole blocks of 512 unless told otherwise."""
     return TraceRow(arrival_ns, input_tokens, output_tokens, block_ids)
+
+
+def trace_stats(rows: Iterable[TraceRow], block_tokens: int) -> TraceStats:
+    """Return the numbers of *rows*, of which there is at least one, in order of arrival."""
+    return stats_of(columns_of(rows, block_tokens))
 
 
 def rows_at(*arrivals_ns: int) -> list[TraceRow]:

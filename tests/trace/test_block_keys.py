@@ -5,13 +5,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.traces import a_row, prefix_trees
+from tests.support.traces import a_row, prefix_trees, trace_stats
 from vertumnus.trace.blocks import ChainedKeys, ContentKeys, to_requests
 from vertumnus.trace.config import SloBucket, SloConfig
 from vertumnus.trace.oracle import OracleCache
 from vertumnus.trace.prompts import PromptTokens, live_prompts
 from vertumnus.trace.rows import TraceRow, shrink
-from vertumnus.trace.stats import trace_stats
 
 B = 8
 TREES = prefix_trees(block_tokens=B)

@@ -4,14 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.traces import a_line, a_row, a_workload, write_trace
+from tests.support.traces import a_line, a_row, a_workload, trace_stats, write_trace
 from vertumnus.domain.errors import ConfigError
 from vertumnus.trace.blocks import to_requests
 from vertumnus.trace.config import ArrivalConfig
 from vertumnus.trace.files import TraceFiles
 from vertumnus.trace.load import LoadedTrace, load_rows
 from vertumnus.trace.rows import TraceRow
-from vertumnus.trace.stats import trace_stats
 
 SAMPLES = Path(__file__).parent / "samples"
 MS, S = 10**6, 10**9

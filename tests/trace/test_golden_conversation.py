@@ -3,13 +3,12 @@
 import pytest
 
 from tests.support.shared import SHARED
-from tests.support.traces import a_workload
+from tests.support.traces import a_workload, trace_stats
 from vertumnus.domain.errors import ConfigError
 from vertumnus.trace.blocks import to_requests
 from vertumnus.trace.config import ArrivalConfig
 from vertumnus.trace.load import LoadedTrace, load_rows
 from vertumnus.trace.oracle import OracleCache
-from vertumnus.trace.stats import trace_stats
 
 PATH = SHARED / "data/traces/mooncake_conversation_trace.jsonl.gz" if SHARED else None
 pytestmark = pytest.mark.skipif(

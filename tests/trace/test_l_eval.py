@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.support.traces import trace_stats
 from vertumnus.trace.drafts import BLOCK_TOKENS
 from vertumnus.trace.l_eval import REQUESTS, SPREAD, TASKS, l_eval
 from vertumnus.trace.rows import TraceRow
-from vertumnus.trace.stats import trace_stats
 
 
 def _assert_on_target(rows: list[TraceRow]) -> None:

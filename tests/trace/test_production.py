@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.support.traces import trace_stats
 from vertumnus.trace.blocks import to_requests
 from vertumnus.trace.drafts import BLOCK_TOKENS, NO_PARENT
 from vertumnus.trace.kinship import LONGEST_PAUSE_S, SHORTEST_PAUSE_S, parents
 from vertumnus.trace.oracle import OracleCache
 from vertumnus.trace.production import LONG, production, production_day
 from vertumnus.trace.rows import TraceRow
-from vertumnus.trace.stats import trace_stats
 
 HOUR = 3_600 * 10**9
 

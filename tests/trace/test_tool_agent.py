@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.support.traces import trace_stats
 from vertumnus.trace.drafts import BLOCK_TOKENS
 from vertumnus.trace.rows import TraceRow
-from vertumnus.trace.stats import trace_stats
 from vertumnus.trace.tool_agent import TICK_NS, TICKS, tool_agent
 
 

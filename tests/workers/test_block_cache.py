@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.support.residency import ranks_of
 from vertumnus.domain.cluster import CpGroup
 from vertumnus.domain.errors import InvariantError
 from vertumnus.domain.facts import Evicted
@@ -127,7 +128,7 @@ class Pair:
 
     def check(self) -> None:
         self.cache.check(self.naive.parent)
-        assert sorted(self.cache.resident_ranks()) == sorted(self.naive.rank_of.values())
+        assert sorted(ranks_of(self.cache)) == sorted(self.naive.rank_of.values())
         assert self.cache.resident == len(self.naive.rank_of)
         assert self.cache.pinned == self.cache.resident - self.naive.idle()
         slots = self.cache.slots_of(self.naive.rank_of)

@@ -16,10 +16,5 @@ class Move(NamedTuple):
     targets: tuple[CpGroup, ...]
     """Workers that begin, by first rank."""
 
-    @property
-    def inverse(self) -> "Move":
-        """The move that undoes this one."""
-        return Move("merge" if self.kind == "split" else "split", self.targets, self.sources)
-
     def __str__(self) -> str:
         return f"{self.kind} {' + '.join(map(str, self.sources))} -> {' + '.join(map(str, self.targets))}"

@@ -124,11 +124,6 @@ def columns_of(rows: Iterable[TraceRow], block_tokens: Tokens) -> Columns:
     return columns
 
 
-def trace_stats(rows: Iterable[TraceRow], block_tokens: Tokens) -> TraceStats:
-    """Return the numbers of *rows*, of which there is at least one, in order of arrival."""
-    return stats_of(columns_of(rows, block_tokens))
-
-
 def stats_of(columns: Columns) -> TraceStats:
     """Return the numbers of the rows in *columns*, of which there is at least one."""
     arrivals, inputs, outputs = columns.arrivals, columns.input_tokens, columns.output_tokens

@@ -101,10 +101,6 @@ class BlockCache:
         """Yield every resident block and where it lies."""
         return ((key, block.slot) for key, block in self._resident.items())
 
-    def resident_ranks(self) -> Iterator[Rank]:
-        """Yield the rank of every resident block."""
-        return (block.slot // self.blocks_per_rank for block in self._resident.values())
-
     def touch(self, path: Sequence[BlockKey]) -> None:
         """Make a resident *path* (root first) the most recently used."""
         idle, resident, tick = self._idle, self._resident, self._clock.ticks

@@ -1,6 +1,7 @@
 """Reports of what workers hold: each counts at its age, in the order in which they were made."""
 
 from tests.support.builders import BLOCK_TOKENS, a_prefill_time
+from tests.support.residency import known_by_rank
 from vertumnus.domain.cluster import CpGroup
 from vertumnus.domain.facts import Evicted
 from vertumnus.policy.config import CacheConfig
@@ -58,5 +59,5 @@ def test_a_loss_counts_in_its_turn() -> None:
     assert rig.held() == [2, 0]
     rig.residency.catch_up(130)
     assert rig.held() == [0, 1]
-    assert rig.index.resident() == {2: 1}
+    assert known_by_rank(rig.index) == {2: 1}
     rig.index.check()

@@ -27,9 +27,9 @@ def test_blocks_are_pending_until_the_end() -> None:
     book = a_book()
     order = book.begin((7, 8, 9), 1, (0, 1), LEFT, "pull", "pull", 5, 0)
     assert [book.bringing(LEFT, key) for key in (7, 8, 9)] == [None, order, order]
-    assert book.bringing(RIGHT, 8) is None and book.pending(LEFT) == 2
+    assert book.bringing(RIGHT, 8) is None
     assert book.end(order.transfer_id, 4 * MS) == order
-    assert book.bringing(LEFT, 8) is None and book.pending(LEFT) == 0 and len(book) == 0
+    assert book.bringing(LEFT, 8) is None and len(book) == 0
 
 
 def test_a_transfer_reserves_the_links_of_whole_workers() -> None:
@@ -83,4 +83,5 @@ def test_everything_ends_at_nothing(wishes) -> None:
             book.check()
     for order in under_way:
         book.end(order.transfer_id, len(wishes))
-    assert len(book) == 0 and not any(book.pending(worker) for worker in (PAIR, LEFT, RIGHT))
+    assert len(book) == 0 and not book.receiving()
+    assert not [key for worker in (PAIR, LEFT, RIGHT) for key in range(7) if book.bringing(worker, key)]

@@ -3,12 +3,13 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support.reconfig import inverse
 from vertumnus.domain.cluster import CpGroup
 from vertumnus.domain.move import Move
 from vertumnus.policy.reconfig.evidence import NOTHING, Evidence, Gain
 
 SPLIT = Move("split", (CpGroup(0, 2),), CpGroup(0, 2).halves)
-MERGE = SPLIT.inverse
+MERGE = inverse(SPLIT)
 
 shares = st.none() | st.floats(-2.0, 0.9)
 

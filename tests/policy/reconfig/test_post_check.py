@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.support.builders import a_prefill_time
-from tests.support.reconfig import LATTICE, a_composition, a_model, a_report, tilings
+from tests.support.reconfig import LATTICE, a_composition, a_model, a_report, inverse, tilings
 from vertumnus.domain.cluster import Composition, Lattice
 from vertumnus.domain.errors import ConfigError
 from vertumnus.domain.move import Move
@@ -23,7 +23,7 @@ EIGHT = Lattice(8, (1, 2, 4), 8)
 THRESHOLDS = ThresholdsController()
 TWO, ONE = a_composition("0x1", "1x1"), a_composition("0x2")
 (MERGE,) = moves(TWO, LATTICE)
-SPLIT = MERGE.inverse
+SPLIT = inverse(MERGE)
 
 
 def admits(move: Move, cause, tokens: int, upper: float = 1.05) -> bool:
@@ -116,7 +116,7 @@ def test_what_is_admitted_is_carried(sizes, composition, cause) -> None:
         utilisation = spread(sizes, report.span_ns, after, capacity, model).utilisation
         is_relief = move.kind == "split" and cause == "capacity" and utilisation < before
         assert utilisation <= 1.0 or is_relief
-        undone = post_check(report, after, "capacity", THRESHOLDS, capacity, model)(move.inverse)
+        undone = post_check(report, after, "capacity", THRESHOLDS, capacity, model)(inverse(move))
         asks_back = utilisation < THRESHOLDS.lower if move.kind == "split" else utilisation > THRESHOLDS.upper
         assert not (asks_back and undone)
 

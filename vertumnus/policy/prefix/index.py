@@ -235,17 +235,6 @@ class PrefixIndex:
         """Return how many blocks *others* (a bitmask) hold and none of *ranks* does [blocks]."""
         return sum(n for owners, n in self._owned.items() if owners & others and not owners & ranks)
 
-    def resident(self) -> Mapping[int, int]:
-        """Return the number of blocks on each rank that holds any [blocks]."""
-        counts: dict[int, int] = {}
-        for owners, count in self._owned.items():
-            left = owners
-            while left:
-                rank = (left & -left).bit_length() - 1
-                counts[rank] = counts.get(rank, 0) + count
-                left &= left - 1
-        return counts
-
     def check(self) -> None:
         """Raise InvariantError unless depths and children are right and holders hold all ancestors.
 

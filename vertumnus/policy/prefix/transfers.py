@@ -79,10 +79,6 @@ class TransferBook:
         transfer_id = None if pending is None else pending.get(key)
         return None if transfer_id is None else self._under_way[transfer_id]
 
-    def pending(self, destination: CpGroup) -> int:
-        """Return how many blocks are on their way to *destination* [blocks]."""
-        return len(self._pending.get(destination, ()))
-
     def receiving(self) -> frozenset[CpGroup]:
         """Return the workers that blocks are on their way to."""
         return frozenset([order.destination for order in self._under_way.values()])
