@@ -19,7 +19,7 @@ test: .venv/.tools  ## the test suite: on all cores, then what starts ranks, one
 	$(PYTEST) -m "live and not long and not gpu"
 
 test-long: .venv/.tools  ## the test suite with soaks and many seeds
-	$(PYTEST) -m "not gpu" --timeout 900
+	$(PYTEST) -m "not gpu"
 
 lint: .venv/.tools  ## style, types, layers
 	$(BIN)/ruff format --check .

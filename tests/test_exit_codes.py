@@ -12,6 +12,16 @@ from vertumnus.domain.errors import ConfigError, VertumnusError
         (ConfigError("key: found 1"), BAD_INPUT, "error: key: found 1\n"),
         (ConfigError("a", "b"), BAD_INPUT, "error: 2 problems\n  - a\n  - b\n"),
         (VertumnusError("rank 3 is gone"), FAILED, "error: rank 3 is gone\n"),
+        (
+            PermissionError(13, "Permission denied", "t.jsonl"),
+            BAD_INPUT,
+            "error: t.jsonl: Permission denied\n",
+        ),
+        (
+            OSError(28, "No space left on device", "runs/x"),
+            FAILED,
+            "error: runs/x: No space left on device\n",
+        ),
         (KeyboardInterrupt(), INTERRUPTED, "interrupted; go on\n"),
     ],
 )
@@ -32,3 +42,13 @@ def test_a_program_has_its_words_and_its_own_code(monkeypatch) -> None:
         assert exit_code_of(lambda told, words=words: INVALID if list(told) == words else 0, argv) == INVALID
     with pytest.raises(ZeroDivisionError):
         exit_code_of(lambda _words: 1 // 0, ())
+
+
+def test_an_error_of_no_file_is_a_fault_of_the_code() -> None:
+    """A socket that is gone, say, has no name that a user could mend."""
+
+    def program(_words) -> int:
+        raise OSError(9, "Bad file descriptor")
+
+    with pytest.raises(OSError, match="Bad file descriptor"):
+        exit_code_of(program, ())

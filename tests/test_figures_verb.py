@@ -151,7 +151,7 @@ def test_the_list_names_every_entry(capsys: pytest.CaptureFixture[str]) -> None:
             "workload.path: no file 'gone.jsonl'",
         ),
         (["table1", "--jobs", "0"], "--jobs: found 0, must be a whole number of at least 1"),
-        (["table1", "--out", "file"], "--out: found file, which is no folder"),
+        (["table1", "--out", "file"], "--out: found file, which is a file; must be a folder"),
     ],
 )
 def test_mistakes(

@@ -6,6 +6,7 @@ from typing import Literal, NamedTuple, TypeAlias
 from vertumnus.domain.errors import ConfigError
 from vertumnus.domain.prefill_time import Coefficients
 from vertumnus.domain.profile import Form, ModelProfile
+from vertumnus.domain.wording import counted
 from vertumnus.live.bench import TailTiming
 from vertumnus.live.fit import TimedPrefill, fit_prefill_time
 from vertumnus.live.hardware import hardware_of, shared_cores
@@ -40,8 +41,8 @@ class Measured(NamedTuple):
         names = {"wall": "wall time", "cpu": "CPU time"}
         clocks = ", ".join(f"CP{degree} {names[clock]}" for degree, clock in self.clocks.items())
         return (
-            f"{len(self.points)} points from {self.samples} samples, "
-            f"{self.disturbed} points never undisturbed by others; {clocks}"
+            f"{counted(len(self.points), 'point')} from {counted(self.samples, 'sample')}, "
+            f"{counted(self.disturbed, 'point')} never undisturbed by others; {clocks}"
         )
 
 

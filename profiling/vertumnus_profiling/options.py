@@ -7,9 +7,9 @@ from typing import Literal, get_args
 
 from msgspec import Struct
 
-from vertumnus.commandline.flags import Parser
 from vertumnus.commandline.hydra_configs import composed, hydra_configs, plain_tree
 from vertumnus.commandline.overrides import for_hydra, job_words
+from vertumnus.commandline.parser import Parser, folder
 from vertumnus.config import RunConfig, to_run_config
 from vertumnus.domain.errors import ConfigError
 from vertumnus.domain.profile import Form
@@ -82,7 +82,6 @@ def _parser() -> argparse.ArgumentParser:
         description="Measure a model's prefill times here, fit Eq. 2 to them, find each degree's capacity.",
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
     )
     parser.add_argument("overrides", nargs="*", metavar="key=value", help="Hydra overrides, as for a run")
     parser.add_argument(
@@ -93,9 +92,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument(
         "--out",
-        type=Path,
+        type=folder,
         default=Path("conf", "profile"),
-        metavar="DIR",
+        metavar="FOLDER",
         help="folder of the profile; default conf/profile, where profile=NAME finds it",
     )
     parser.add_argument("--form", choices=FORMS, default="per_degree", help="the form that runs use")
@@ -116,8 +115,6 @@ def _flag_problems(read: argparse.Namespace) -> Iterator[str]:
         yield f"--repeats: found {read.repeats}, must be at least 1"
     if read.live and read.no_capacity:
         yield "--live: has no effect with --no-capacity"
-    if read.out.exists() and not read.out.is_dir():
-        yield f"--out: {read.out} is no folder"
 
 
 def _ignored(overrides: Sequence[str]) -> Iterator[str]:

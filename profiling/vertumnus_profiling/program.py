@@ -12,6 +12,7 @@ from rich.console import Console
 import vertumnus
 from vertumnus.domain.profile import ModelProfile
 from vertumnus.domain.units import Tokens
+from vertumnus.domain.wording import counted
 from vertumnus.live.hardware import hardware_of, shared_cores
 from vertumnus.live.plan import LivePlan
 from vertumnus.records.provenance import library_versions
@@ -91,7 +92,7 @@ def _sweep(
 ) -> None:
     longest = _longest(sizes)
     if file.samples:
-        told = f"continuing {file.path}: {len(file.samples)} samples of {file.header.started_at}"
+        told = f"continuing {file.path}: {counted(len(file.samples), 'sample')} of {file.header.started_at}"
         console.print(told, soft_wrap=True, markup=False)
     for degree, plan in plans.items():
         schedule = Schedule(points_of(sizes, [degree]), options.repeats, _steps(file))
@@ -127,9 +128,9 @@ def _require_good(options: Options, measured: Measured, file: SampleFile) -> Non
     except RefusedFit as refused:
         if not options.force:
             raise RefusedFit(
-                f"{refused}; {measured.disturbed} of {len(measured.points)} points were never undisturbed. "
-                "Use it all the same with --force, try --clock cpu, or measure anew when others leave the "
-                f"cores alone: delete {file.path}"
+                f"{refused}; {measured.disturbed} of {counted(len(measured.points), 'point')} were never "
+                "undisturbed. Use it all the same with --force, try --clock cpu, or measure anew when others "
+                f"leave the cores alone: delete {file.path}"
             ) from refused
 
 

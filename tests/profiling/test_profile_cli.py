@@ -170,7 +170,7 @@ def test_kappa_goes_into_the_profile(
         (["--points", "64+0"], ["--points: found 1 that model tiny can hold, a fit needs at least 6"]),
         (["--ponits", "quick"], ["--ponits"]),
         (["--clock", "sun"], ["--clock"]),
-        (["--out", "file"], ["--out: file is no folder"]),
+        (["--out", "file"], ["--out: found file, which is a file; must be a folder"]),
         (["cluster.blocks_per_rank=2"], ["cluster.blocks_per_rank: found 2; request"]),
     ],
 )

@@ -82,7 +82,7 @@ def test_runs_are_found_by_latest_and_by_parts_of_the_id(tmp_path: Path) -> None
 
 def test_no_run_at_all(tmp_path: Path) -> None:
     """An empty folder has no latest run, and the message says so."""
-    with pytest.raises(ConfigError, match="the newest are: none"):
+    with pytest.raises(ConfigError, match=f"run latest: no run in {tmp_path} yet"):
         find_run(tmp_path)
 
 

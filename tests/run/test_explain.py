@@ -132,4 +132,4 @@ def test_an_unknown_request_is_refused(runs_dir: Path, capsys) -> None:
     with pytest.raises(ConfigError, match=r"request 120: not in run .*; its requests are 0 to 119"):
         explain_run(find_run(runs_dir).run, 120)
     assert main(["explain", "latest", "x", "--runs-dir", str(runs_dir)]) == BAD_INPUT
-    assert "argument request: found x, must be a whole number of at least 0" in capsys.readouterr().err
+    assert "request: found x, must be a whole number of at least 0" in capsys.readouterr().err

@@ -68,5 +68,5 @@ def test_a_run_of_another_version_is_refused(tmp_path: Path, capsys: pytest.Capt
     """A config whose keys this version does not know, or lacks, is no run: nothing is started."""
     a_run(tmp_path, a_ulid(1), a_history(3))
     assert main(["rerun", "--runs-dir", str(tmp_path)]) == BAD_INPUT
-    assert "required, but not set" in capsys.readouterr().err
+    assert "the run is of another version: name: required, but not set" in capsys.readouterr().err
     assert [listing.run for listing in list_runs(tmp_path)] == [RunDir(tmp_path / a_ulid(1))]

@@ -160,7 +160,7 @@ def test_failed_rows_of_burst_gpt_are_dropped_or_kept_and_counted(choice: str, o
     loaded = _load(path, format="burst_gpt", empty_outputs=choice)
     assert [row.output_tokens for row in loaded.rows] == outputs
     assert [row.arrival_ns for row in loaded.rows][:2] == [0, 0]
-    assert "1 rows without output" in loaded.description
+    assert "1 row without output" in loaded.description
     (problem,) = _problems(path, format="burst_gpt")
     assert problem.startswith("4: no output: found 0, must be at least 1; empty_outputs=drop")
 

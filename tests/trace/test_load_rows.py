@@ -80,7 +80,7 @@ def test_an_empty_window_is_refused(tmp_path: Path, fields: dict[str, object], m
 def test_an_empty_file_is_refused(tmp_path: Path) -> None:
     """The message says how many rows were skipped on the way."""
     path = str(write_trace(tmp_path / "t.jsonl", a_line(timestamp=-1)))
-    with pytest.raises(ConfigError, match=r"holds no request \(1 bad rows skipped\)"):
+    with pytest.raises(ConfigError, match=r"holds no request \(1 bad row skipped\)"):
         load_rows(a_workload(path=path, bad_rows="skip"), ArrivalConfig(), 0)
 
 

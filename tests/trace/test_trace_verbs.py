@@ -31,7 +31,7 @@ def test_the_format_is_read_off_the_first_line(sample: str, capsys: pytest.Captu
     assert main(["trace", "stats", str(SAMPLES / sample)]) == OK
     out = capsys.readouterr().out
     assert f"{sample} ({format_name.get(stem, stem)}" in out
-    assert is_clean or "1 rows without output dropped" in out
+    assert is_clean or "1 row without output dropped" in out
 
 
 def test_lint_names_file_line_found_and_expected(capsys: pytest.CaptureFixture[str]) -> None:
@@ -142,13 +142,13 @@ def test_dates_become_times_from_the_first_row(capsys: pytest.CaptureFixture[str
     assert json.loads(first)["timestamp"] == 0 and json.loads(second)["timestamp"] == 4_314.579
     write_trace(Path("b.jsonl"), *(a_line(timestamp=t, chat_id=1, parent_chat_id=-1) for t in (1.5, 2.0006)))
     assert main(["trace", "convert", "b.jsonl", "m.jsonl", "block_tokens=512"]) == OK
-    assert "1 times were rounded to whole milliseconds" in capsys.readouterr().err
+    assert "rounded to whole milliseconds: 1 time" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["stats"], "the following arguments are required"),
+        (["stats"], "FILE: required, but not given; see vertumnus trace stats --help"),
         (["stats", "gone.jsonl"], "gone.jsonl: no such file"),
         (["stats", "/dev/null"], "/dev/null: is no file on a disk, and a trace is read more than once"),
         (["stats", "t.jsonl", "unit=sec"], "unit: found 'sec', must be one of ms, s"),
@@ -299,4 +299,4 @@ def test_a_line_that_cannot_be_captured_is_named(
     assert f"log.jsonl:2: {problem}" in capsys.readouterr().err
     assert not Path("out.jsonl").exists()
     assert main(["trace", "capture", "log.jsonl", "out.jsonl", "bad_rows=skip"]) == OK
-    assert "1 bad rows skipped" in capsys.readouterr().err
+    assert "1 bad row skipped" in capsys.readouterr().err

@@ -113,6 +113,23 @@ def test_a_rate_needs_a_span() -> None:
     assert mean_rate(rows_at(7)) is None is mean_rate([])
 
 
+@pytest.mark.parametrize(
+    ("arrival", "found"),
+    [
+        (ArrivalConfig(rate=1e-300), "1e-300 requests/s"),
+        (ArrivalConfig(process="poisson", rate=1e-9), "1e-09 requests/s"),
+        (ArrivalConfig(time_scale=1e300), "time_scale 1e\\+300"),
+    ],
+)
+def test_arrivals_have_an_end(arrival: ArrivalConfig, found: str) -> None:
+    """Times that no table could hold are refused; three years are not."""
+    rows = rows_at(0, S, 2 * S)
+    with pytest.raises(ConfigError, match=rf"arrival: found {found}, so that 3 requests would take"):
+        with_arrivals(rows, arrival, 0)
+    assert _times(with_arrivals(rows, ArrivalConfig(rate=2e-8), 0))[-1] == 10**8 * S
+    assert with_arrivals(rows_at(7), arrival, 0)
+
+
 def test_a_load_must_be_measured_first() -> None:
     """Nothing here knows the capacity that a load is a share of."""
     with pytest.raises(ConfigError, match=r"arrival\.load: found 0.7"):

@@ -4,9 +4,10 @@ import sys
 from collections.abc import Sequence
 
 from vertumnus.commandline.exit_codes import BAD_INPUT, INVALID, OK
-from vertumnus.commandline.flags import run_parser
+from vertumnus.commandline.parser import RUN, run_parser
 from vertumnus.domain.codec import Record, to_json_line
 from vertumnus.domain.errors import ConfigError
+from vertumnus.domain.wording import counted
 from vertumnus.records.finish import salvage as salvage_run
 from vertumnus.records.run_dir import find_run, list_runs
 from vertumnus.serving.replay import Difference
@@ -15,16 +16,17 @@ from vertumnus.serving.replay import Difference
 def audit(words: Sequence[str]) -> int:
     """``audit [RUN]``: replay a run's log twice and check the books at its end."""
     parser = run_parser("audit", "Replay a run's log: the same decisions, and books that balance?")
-    parser.add_argument("run", nargs="?", default="latest", help="a run id, its first letters, or latest")
+    parser.add_argument("run", nargs="?", default="latest", help=f"{RUN}; default latest")
     read = parser.parse_args(list(words))
     from vertumnus.run.audit import audit_run  # here: it brings the whole core
 
     run = find_run(read.runs_dir, read.run).run
     found = audit_run(run)
-    print(f"run {run.run_id}: {found.records:,} records{', the end is cut off' if found.truncated else ''}")
+    cut = ", the end is cut off" if found.truncated else ""
+    print(f"run {run.run_id}: {counted(found.records, 'record')}{cut}")
     print(f"facts through a fresh control plane: {_verdict(found.facts)}")
     print(f"inputs through a fresh fleet and control plane: {_verdict(found.inputs)}")
-    still = f", {found.open_requests} requests were still open" if found.open_requests else ""
+    still = f", still open: {counted(found.open_requests, 'request')}" if found.open_requests else ""
     print("books: " + ("; ".join(found.problems) or "balance") + still)
     return OK if found.is_clean else INVALID
 
@@ -34,7 +36,7 @@ def salvage(words: Sequence[str]) -> int:
     parser = run_parser(
         "salvage", "Make the tables of a killed run from its log; all of them if none is named."
     )
-    parser.add_argument("run", nargs="?", help="a run id or its first letters")
+    parser.add_argument("run", nargs="?", help=RUN)
     read = parser.parse_args(list(words))
     listings = list_runs(read.runs_dir) if read.run is None else [find_run(read.runs_dir, read.run)]
     killed = [listing.run for listing in listings if read.run is not None or listing.status == "unfinished"]

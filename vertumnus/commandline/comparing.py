@@ -1,6 +1,6 @@
 """The verb ``compare``: sweeps or runs against one another."""
 
-from argparse import Namespace
+from argparse import ArgumentTypeError, Namespace
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from rich.console import Console
 
 from vertumnus.commandline.exit_codes import OK
-from vertumnus.commandline.flags import run_parser
+from vertumnus.commandline.parser import add_forms, run_parser
 from vertumnus.domain.errors import ConfigError
 from vertumnus.report.commands import print_csv, print_json
 from vertumnus.report.compare.ablation import ablation
@@ -131,11 +131,12 @@ def _read(words: Sequence[str]) -> Namespace:
         choices=list(FIGURES),
         help="; ".join(f"{key}: {figure.says}" for key, figure in FIGURES.items()),
     )
-    forms = parser.add_mutually_exclusive_group()
-    for form in ("json", "csv"):
-        forms.add_argument(f"--{form}", dest="form", action="store_const", const=form, default="text")
+    add_forms(parser, ("json", "csv"))
     return parser.parse_args(list(words))
 
 
 def _listed(word: str) -> list[str]:
-    return [part.strip() for part in word.split(",") if part.strip()]
+    parts = [part.strip() for part in word.split(",") if part.strip()]
+    if not parts:
+        raise ArgumentTypeError(f"found {word}, must be one name or more, with commas between")
+    return parts

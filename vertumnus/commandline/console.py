@@ -6,10 +6,9 @@ from argparse import Action, ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Sequence
 from importlib.util import find_spec
 from math import isfinite
-from pathlib import Path
 
 from vertumnus.actions.protocol import LONGEST_NAME
-from vertumnus.commandline.flags import Parser, run_parser
+from vertumnus.commandline.parser import RUN, Parser, folder, run_parser
 from vertumnus.domain.errors import ConfigError
 
 WIDEST, HIGHEST = 500, 200
@@ -34,7 +33,7 @@ def console_parser() -> Parser:
         nargs="*",
         action=_AtMostTwo,
         metavar="RUN",
-        help="a run id, its first or last letters, or latest; default the newest run; two stand side by side",
+        help=f"{RUN}; default the newest; two stand side by side",
     )
     parser.add_argument(
         "--speed", type=_speed, default=1.0, metavar="N", help="play N seconds of the run a second; default 1"
@@ -53,7 +52,7 @@ def console_parser() -> Parser:
     )
     parser.add_argument(
         "--pictures",
-        type=Path,
+        type=folder,
         metavar="FOLDER",
         help="write every screen to FOLDER as SVG and end; needs no terminal",
     )

@@ -14,6 +14,8 @@ BAD_INPUT = 2
 """Nothing was started: a key, value, flag or file is the user's to mend."""
 INVALID = 3
 """The run finished, but its verdict says that its numbers do not count."""
+_MISTAKEN = (FileNotFoundError, FileExistsError, IsADirectoryError, NotADirectoryError, PermissionError)
+"""What is wrong with a path that was named; the other errors are of the disk."""
 INTERRUPTED = 130
 """Ctrl-C; what was recorded until then is kept."""
 
@@ -23,7 +25,8 @@ def exit_code_of(
 ) -> int:
     """Return what *program* makes of *argv* (None: the command line), or what its error or Ctrl-C means.
 
-    Errors of ours are messages on stderr, and so is *interrupted*; whatever else is raised goes through.
+    Errors of ours are messages on stderr, and so are *interrupted* and a file that the system refuses;
+    whatever else is raised goes through.
     """
     try:
         return program(sys.argv[1:] if argv is None else argv)
@@ -39,6 +42,11 @@ def exit_code_of(
     except BrokenPipeError:  # the reader of a pipe had enough: vertumnus ls | head -1
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return OK
+    except OSError as error:
+        if error.filename is None:
+            raise
+        report_problems([f"{error.filename}: {error.strerror}"])
+        return BAD_INPUT if isinstance(error, _MISTAKEN) else FAILED
 
 
 def worst(codes: Collection[int]) -> int:

@@ -8,8 +8,9 @@ import msgspec
 
 from vertumnus.commandline.columns import in_columns
 from vertumnus.commandline.exit_codes import OK
-from vertumnus.commandline.flags import run_parser
+from vertumnus.commandline.parser import RUN, run_parser
 from vertumnus.domain.units import Nanoseconds, to_seconds
+from vertumnus.domain.wording import counted
 from vertumnus.policy.policies.rules import cost_unit, policy_name, weights
 from vertumnus.policy.prefix.pull import Pull
 from vertumnus.records.run_dir import Listing, find_run
@@ -19,7 +20,7 @@ from vertumnus.run.explain import Candidate, Explanation, Placement, explain_run
 def explain(words: Sequence[str]) -> int:
     """``explain [RUN] REQUEST``: make the placements of a request anew from the log and show what decided."""
     parser = run_parser("explain", "Why a request went where it went: all candidates, every term.")
-    parser.add_argument("run", nargs="?", default="latest", help="a run id, its first letters, or latest")
+    parser.add_argument("run", nargs="?", default="latest", help=f"{RUN}; default latest")
     parser.add_argument("request", type=_number, help="the request's number in the run")
     parser.add_argument("--json", action="store_true", help="the numbers as JSON")
     read = parser.parse_args(list(words))
@@ -82,8 +83,8 @@ def _row(placement: Placement, candidate: Candidate, unit: str) -> tuple[str, ..
     return (
         str(offer.worker),
         f"{offer.cached_tokens:,}",
-        f"{offer.pending_blocks} blocks" if offer.pending_blocks else "",
-        "" if pull is None else f"{pull.blocks - pull.first_block} blocks{_source(pull)}",
+        counted(offer.pending_blocks, "block") if offer.pending_blocks else "",
+        "" if pull is None else f"{counted(pull.blocks - pull.first_block, 'block')}{_source(pull)}",
         _ms(offer.queue_ns),
         _ms(offer.service_ns),
         "" if terms is None else _ms(terms[0]),

@@ -11,8 +11,9 @@ from vertumnus.commandline.exit_codes import OK
 from vertumnus.commandline.figure_kept import Kept
 from vertumnus.commandline.figure_sources import given
 from vertumnus.commandline.figure_wanted import Wanted, chosen
-from vertumnus.commandline.flags import only_word, positive, run_parser
+from vertumnus.commandline.flags import only_word
 from vertumnus.commandline.messages import tell
+from vertumnus.commandline.parser import folder, positive, run_parser
 from vertumnus.domain.errors import ConfigError
 from vertumnus.report.paper.catalogue import NAMES, Entry
 
@@ -33,7 +34,7 @@ def figures(words: Sequence[str]) -> int:
         return OK
     overrides = [word for word in read.words if _is_override(word)]
     wanted = Wanted(entries, overrides, read.runs_dir, read.only, read.full, read.simulated)
-    _require(overrides, read.out)
+    _require(overrides)
     sources = given(wanted)
     kept = None if read.redraw or sources is None else Kept.find(read.out)
     if kept is not None and sources is not None and _still_holds(kept, sources, wanted.runs_dir):
@@ -64,7 +65,9 @@ def _since(kept: Kept) -> str:
 
 
 def _read(words: Sequence[str]) -> Namespace:
-    parser = run_parser("figures", "Redo the paper's tables and figures, and write one illustrated report.")
+    parser = run_parser(
+        "figures", "Redo the paper's tables and figures, and write one illustrated report.", folder
+    )
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.epilog = EPILOG
     parser.add_argument(
@@ -74,7 +77,11 @@ def _read(words: Sequence[str]) -> Namespace:
         help=f"of {', '.join(NAMES)}; default all. Overrides as for a run",
     )
     parser.add_argument(
-        "--out", type=Path, default=Path("figures"), help="folder of the report; default figures"
+        "--out",
+        type=folder,
+        default=Path("figures"),
+        metavar="FOLDER",
+        help="folder of the report; default figures",
     )
     parser.add_argument(
         "--jobs", type=positive, metavar="N", help="simulated runs at a time; default one a core"
@@ -114,7 +121,7 @@ def _is_override(word: str) -> bool:
     return "=" in word or word.startswith(("+", "~"))
 
 
-def _require(overrides: Sequence[str], out: Path) -> None:
+def _require(overrides: Sequence[str]) -> None:
     problems = []
     for word in overrides:
         key = word.lstrip("+~").partition("=")[0]
@@ -122,8 +129,6 @@ def _require(overrides: Sequence[str], out: Path) -> None:
             problems.append(f"{word}: the figures choose their experiments; name figures: {', '.join(NAMES)}")
         elif key == "runs_dir":
             problems.append(f"{word}: has no effect here; use --runs-dir")
-    if out.exists() and not out.is_dir():
-        problems.append(f"--out: found {out}, which is no folder")
     if find_spec("matplotlib") is None:
         problems.append("figures: matplotlib is not installed; pip install 'vertumnus[figures]'")
     if problems:

@@ -2,12 +2,10 @@
 
 import argparse
 from collections.abc import Sequence
-from pathlib import Path
-from typing import NoReturn
 
 from msgspec import Struct
 
-from vertumnus.domain.errors import ConfigError
+from vertumnus.commandline.parser import Parser, positive
 
 HELP = """\
 Adaptive context parallelism for LLM prefill: run it, simulate it, read the results.
@@ -69,25 +67,9 @@ class Flags(Struct, frozen=True):
     """What jobs of a sweep must have: a key and values each."""
 
 
-class Parser(argparse.ArgumentParser):
-    """An argument parser that raises instead of leaving the program."""
-
-    def error(self, message: str) -> NoReturn:
-        raise ConfigError(f"{message}; see {self.prog} --help")
-
-
-def run_parser(verb: str, says: str) -> Parser:
-    """Return the parser of a verb over stored runs."""
-    parser = Parser(prog=f"vertumnus {verb}", description=says, allow_abbrev=False)
-    parser.add_argument(
-        "--runs-dir", type=Path, default=Path("runs"), help="where the runs lie; default runs"
-    )
-    return parser
-
-
 def read_flags(words: Sequence[str]) -> Flags:
     """Take *words* apart. Raises ConfigError when a flag is unknown or lacks its value."""
-    parser = Parser(prog="vertumnus", add_help=False, allow_abbrev=False)
+    parser = Parser(prog="vertumnus", add_help=False)
     parser.add_argument("overrides", nargs="*")
     parser.add_argument("-m", "--multirun", action="store_true")
     parser.add_argument("--dry-run", action="store_true")
@@ -127,10 +109,3 @@ def only_word(word: str) -> str:
     if not (key and values):
         raise argparse.ArgumentTypeError(f"found {word}, must be KEY=VALUE or KEY=VALUE,VALUE")
     return word
-
-
-def positive(word: str) -> int:
-    """Return *word* as a whole number of at least 1, for argparse."""
-    if not word.isdecimal() or int(word) < 1:
-        raise argparse.ArgumentTypeError(f"found {word}, must be a whole number of at least 1")
-    return int(word)

@@ -16,8 +16,9 @@ from vertumnus.commandline.flags import Flags
 from vertumnus.commandline.hydra_configs import composed, composed_tree, hydra_configs
 from vertumnus.commandline.narrowing import narrowed
 from vertumnus.commandline.overrides import for_hydra, job_words
-from vertumnus.config import RunConfig, to_run_config
+from vertumnus.config import RunConfig, to_run_config, without_effect
 from vertumnus.domain.errors import ConfigError
+from vertumnus.domain.wording import counted
 from vertumnus.records.sweeps import find_sweep, list_sweeps
 
 
@@ -45,8 +46,10 @@ def run_command(flags: Flags) -> int:
     if flags.multirun:
         return sweep(jobs, flags)
     config = valid_config(jobs[0])
+    _tell_unread([(config, jobs[0].words)])
     if declared != typed:
-        print(f"this experiment declares a sweep of {len(declared)} runs; -m runs them all", file=sys.stderr)
+        runs = counted(len(declared), "run")
+        print(f"this experiment declares a sweep of {runs}; -m runs them all", file=sys.stderr)
     return show_plan(config) if flags.dry_run else execute(config, jobs[0].words)
 
 
@@ -105,6 +108,7 @@ def sweep(jobs: Sequence[Composed], flags: Flags) -> int:
     from vertumnus.commandline import sweeps  # here, so that a single run starts without its imports
 
     checked = sweeps.checked(jobs)
+    _tell_unread([(job.config, job.words) for job in checked])
     if flags.dry_run:
         return max([show_plan(job.config) for job in checked])
     return sweeps.run(checked, flags)
@@ -149,6 +153,13 @@ def _prepared(typed: tuple[str, ...], composed_as: tuple[str, ...]) -> Composed:
         return Composed(typed, to_run_config(composed_tree(composed_as)))
     except ConfigError as error:
         return Composed(typed, None, error.problems)
+
+
+def _tell_unread(jobs: Sequence[tuple[RunConfig, Sequence[str]]]) -> None:
+    """Say which of the keys that were typed nothing reads in any of *jobs*."""
+    typed = [(config, [word.lstrip("+").partition("=")[0] for word in words]) for config, words in jobs]
+    for line in without_effect(typed):
+        print(line, file=sys.stderr)
 
 
 def _tell_replaced_files() -> None:

@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from vertumnus.commandline.columns import in_columns
 from vertumnus.commandline.conf_folders import GROUPS, packaged_folder, user_folder
-from vertumnus.commandline.flags import Parser
+from vertumnus.commandline.parser import Parser
 from vertumnus.config import did_you_mean
 from vertumnus.domain.errors import ConfigError
 
@@ -66,4 +66,4 @@ def unknown_verb(word: str, verbs: Iterable[str]) -> str:
     """Return the message for a first word that is neither a verb nor an override."""
     if word in (entry.name for entry in entries("experiment")):
         return f"{word}: not a verb; an experiment is run with +experiment={word}"
-    return f"{word}: neither a verb nor an override (key=value){did_you_mean(word, verbs)}"
+    return f"{word or repr(word)}: neither a verb nor an override (key=value){did_you_mean(word, verbs)}"

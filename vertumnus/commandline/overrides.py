@@ -70,6 +70,8 @@ def _parsed(words: Sequence[str], loader: ConfigLoader) -> list[Override]:
             parsed.append(parser.parse_overrides([word])[0])
         except HydraException as error:
             problems.append(_unreadable(word, error))
+    nameless = [word for word in words if word.lstrip("+~").startswith("=")]
+    problems += [f"{word}: names no key; write key=value" for word in nameless]
     problems += [_ignored(each) for each in parsed if _is_ignored(each)]
     if problems:
         raise ConfigError(*problems)

@@ -8,10 +8,11 @@ import msgspec
 
 from vertumnus.commandline.columns import in_columns
 from vertumnus.commandline.exit_codes import OK
-from vertumnus.commandline.flags import Parser, run_parser
-from vertumnus.domain.cluster import CpGroup, group_named
+from vertumnus.commandline.parser import RUN, Parser, run_parser
+from vertumnus.domain.cluster import CpGroup, group_named, is_power_of_two
 from vertumnus.domain.forecast import ForecastOutcome
 from vertumnus.domain.units import to_ns, to_seconds
+from vertumnus.domain.wording import counted
 from vertumnus.policy.recent import KEPT_NS
 from vertumnus.records.run_dir import Listing, find_run, list_runs
 from vertumnus.run.preview import RunPreview, preview_run
@@ -39,9 +40,7 @@ def _parser() -> Parser:
     parser.add_argument(
         "workers", nargs="+", type=_worker, metavar="WORKER", help="<first rank>x<degree>, as 0x4"
     )
-    parser.add_argument(
-        "--run", default="latest", help="a run id, its first or last letters; default the newest run"
-    )
+    parser.add_argument("--run", default="latest", help=f"{RUN}; default the newest, running or not")
     parser.add_argument(
         "--at", type=_seconds, metavar="SECONDS", help="on the run's clock; default the end of its log"
     )
@@ -73,8 +72,9 @@ def _text(listing: Listing, found: RunPreview) -> str:
         f"PREDICTED  {seen.move}  {when}",
         f"pool       {found.composition}",
         f"drain      {_time(seen.moved.drain_ns)}, switch {_time(seen.moved.switch_ns)}",
-        f"reconcile  {seen.moved.missing_blocks:,} blocks, {seen.missing_bytes:,} bytes are missing at their "
-        f"new worker; {seen.moved.copied_blocks:,} blocks, {seen.moved.copied_bytes:,} bytes are wanted soon",
+        f"reconcile  missing at their new worker: {counted(seen.moved.missing_blocks, 'block')}, "
+        f"{seen.missing_bytes:,} bytes; wanted soon: {counted(seen.moved.copied_blocks, 'block')}, "
+        f"{seen.moved.copied_bytes:,} bytes",
         "",
         in_columns(rows),
         "",
@@ -131,10 +131,14 @@ def _seconds_of(nanoseconds: int | None) -> float | None:
 
 
 def _worker(word: str) -> CpGroup:
+    wanted = "must be <first rank>x<degree> as 0x4, the degree a power of two that divides the first rank"
     try:
-        return group_named(word)
+        group = group_named(word)
     except ValueError as error:
-        raise ArgumentTypeError(str(error)) from error
+        raise ArgumentTypeError(f"found {word}, {wanted}") from error
+    if not is_power_of_two(group.degree) or group.first_rank % group.degree:
+        raise ArgumentTypeError(f"found {word}, {wanted}")
+    return group
 
 
 def _seconds(word: str) -> float:

@@ -6,8 +6,9 @@ from pathlib import Path
 
 from vertumnus.commandline.auditing import record_text
 from vertumnus.commandline.exit_codes import INVALID, OK
-from vertumnus.commandline.flags import run_parser
 from vertumnus.commandline.jobs import exit_code
+from vertumnus.commandline.parser import RUN, run_parser
+from vertumnus.domain.wording import counted
 from vertumnus.records.run_dir import RunDir, find_run
 from vertumnus.report.store import query
 
@@ -17,13 +18,13 @@ NUMBERS = "SELECT run_id, ttft_mean_s, ttft_p90_s, slo_attainment, code_hash, ex
 def rerun(words: Sequence[str]) -> int:
     """``rerun [RUN]``: run it again and compare; INVALID where it should be the same and is not."""
     parser = run_parser("rerun", "Run a stored run's configuration and seed again: is the result the same?")
-    parser.add_argument("run", nargs="?", default="latest", help="a run id, its first letters, or latest")
+    parser.add_argument("run", nargs="?", default="latest", help=f"{RUN}; default latest")
     read = parser.parse_args(list(words))
     from vertumnus.run.rerun import operators_actions, run_again  # here: they bring the whole core
 
     run = find_run(read.runs_dir, read.run).run
     if actions := operators_actions(run):
-        print(f"{actions} actions of operators in {run.run_id} are not repeated", file=sys.stderr)
+        print(f"not repeated: {counted(actions, 'action')} of operators in {run.run_id}", file=sys.stderr)
     recorded = run_again(run, read.runs_dir)
     code = exit_code(recorded.end.status, recorded.end.verdict)
     print(f"run {run.run_id} again: run {recorded.run.run_id}, {recorded.end.status} {recorded.end.verdict}")
@@ -48,7 +49,7 @@ def _compared(runs_dir: Path, run: RunDir, again: RunDir) -> int:
         return OK
     found = likeness(run, again)
     if found.difference is None:
-        print(f"log: the same {found.records:,} records")
+        print(f"log: the same {counted(found.records, 'record')}")
     else:
         was, now = record_text(found.difference.recorded), record_text(found.difference.replayed)
         print(f"log: record {found.difference.place} differs; first {was}, again {now}")

@@ -1,26 +1,18 @@
 """The verbs that read results: ``report``, ``sql``, ``runs``."""
 
 from argparse import Namespace
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from vertumnus.commandline.columns import in_columns
 from vertumnus.commandline.exit_codes import OK
-from vertumnus.commandline.flags import Parser, run_parser
+from vertumnus.commandline.parser import RUN, Parser, add_forms, run_parser
 from vertumnus.config import nearest
 from vertumnus.domain.errors import ConfigError
 from vertumnus.records.run_dir import may_name_run
 from vertumnus.report import commands
 from vertumnus.report.figures import FIGURES
 from vertumnus.report.reports import purpose_of, report_names
-
-FORMS: Mapping[str, str] = {
-    "json": "as JSON, on stdout",
-    "csv": "as CSV, on stdout",
-    "parquet": "as a Parquet file, on stdout: > FILE.parquet",
-    "markdown": "as a Markdown page, on stdout; of --schema",
-}
-"""What a flag for the form of the data says."""
 
 
 def report(words: Sequence[str]) -> int:
@@ -31,7 +23,7 @@ def report(words: Sequence[str]) -> int:
         nargs="?",
         help=f"one of {', '.join(report_names())}; default summary; --list tells what they show",
     )
-    parser.add_argument("run", nargs="?", help="a run id, its first or last letters, or latest (default)")
+    parser.add_argument("run", nargs="?", help=f"{RUN}; default latest")
     parser.add_argument("--list", action="store_true", help="list the reports with what they show, and stop")
     parser.add_argument(
         "--figure",
@@ -106,7 +98,6 @@ def sql(words: Sequence[str]) -> int:
     if read.schema:
         commands.schema(read.form)
     else:
-        _require_folder(read.runs_dir)
         commands.sql(read.runs_dir, read.statement, _form(read))
     return OK
 
@@ -114,24 +105,13 @@ def sql(words: Sequence[str]) -> int:
 def runs(words: Sequence[str]) -> int:
     """``runs``: list every run, the unfinished ones too."""
     read = _parser("runs", "List every run, oldest first.", forms=("json", "csv")).parse_args(list(words))
-    _require_folder(read.runs_dir)
     commands.runs(read.runs_dir, _form(read))
     return OK
 
 
-def _require_folder(runs_dir: Path) -> None:
-    """Raise ConfigError for a folder that was named and is none; the default one comes with the first run."""
-    if runs_dir != Path("runs") and not runs_dir.is_dir():
-        raise ConfigError(f"--runs-dir: found {runs_dir}, which is no folder")
-
-
 def _parser(verb: str, says: str, forms: Sequence[str]) -> Parser:
     parser = run_parser(verb, says)
-    group = parser.add_mutually_exclusive_group()
-    for form in forms:
-        group.add_argument(
-            f"--{form}", dest="form", action="store_const", const=form, default="text", help=FORMS[form]
-        )
+    add_forms(parser, forms)
     return parser
 
 

@@ -9,8 +9,8 @@ import yaml
 
 from vertumnus.commandline.columns import in_columns
 from vertumnus.commandline.exit_codes import FAILED, OK
-from vertumnus.commandline.flags import Parser
 from vertumnus.commandline.listing import option_files
+from vertumnus.commandline.parser import Parser
 from vertumnus.config import did_you_mean
 from vertumnus.domain.errors import ConfigError
 from vertumnus.trace.download import DownloadFailed, Tell, download

@@ -9,9 +9,10 @@ from itertools import chain, islice
 from pathlib import Path
 
 from vertumnus.commandline.exit_codes import OK
-from vertumnus.commandline.flags import Parser
+from vertumnus.commandline.parser import Parser
 from vertumnus.commandline.trace_source import READING, Source, source_of, split
 from vertumnus.domain.errors import ConfigError
+from vertumnus.domain.wording import counted
 from vertumnus.records.atomic import write_whole
 from vertumnus.trace.config import WorkloadConfig
 from vertumnus.trace.formats.sniff import require_file
@@ -81,9 +82,9 @@ def _write(source: Source, out: Path, target: Target | None, change: Change) -> 
     workload, seed = source
     passing, writer = pass_rows(workload, seed, lambda rows: _written(rows, workload, out, to, change))
     block = workload.scaled_block_tokens
-    _say(f"{out}: {writer.written:,} rows ({to}, blocks of {block}) of {passing.description()}")
+    _say(f"{out}: {counted(writer.written, 'row')} ({to}, blocks of {block}) of {passing.description()}")
     if writer.rounded:
-        _say(f"{writer.rounded:,} times were rounded to whole milliseconds")
+        _say(f"rounded to whole milliseconds: {counted(writer.rounded, 'time')}")
     return passing
 
 
@@ -107,6 +108,8 @@ def _target_file(files: Sequence[str], read: Namespace, to_read: int = 1) -> Pat
         raise ConfigError(f"{out}: there is no folder {str(out.parent)!r}")
     if read.to is None and not out.name.endswith(ENDINGS):
         raise ConfigError(f"{out}: must end in {', '.join(ENDINGS)}, or say --to {'|'.join(TARGETS)}")
+    if out.is_dir():
+        raise ConfigError(f"{out}: is a folder, must be a file to write")
     if out.exists() and not read.force:
         raise ConfigError(f"{out}: is there already; --force replaces it")
     if any(out.resolve() == Path(file).resolve() for file in files[:-1]):

@@ -52,6 +52,8 @@ def split(words: Sequence[str]) -> tuple[list[str], list[str]]:
     """Return the files among *words*, then the ``key=value`` ones."""
     is_key = [word.partition("=")[0] in KEYS | {"seed"} and "=" in word for word in words]
     files = [word for word, key in zip(words, is_key, strict=True) if not key]
+    if "" in files:
+        raise ConfigError("found '', must be a file")
     for file in files:
         key, equals, _ = file.partition("=")
         if equals and not Path(file).exists():

@@ -7,12 +7,13 @@ from pathlib import Path
 import msgspec
 
 from vertumnus.commandline.exit_codes import BAD_INPUT, OK
-from vertumnus.commandline.flags import Parser
+from vertumnus.commandline.parser import Parser
 from vertumnus.commandline.trace_download import fetch
 from vertumnus.commandline.trace_making import capture, convert
 from vertumnus.commandline.trace_source import READING, Source, source_of
 from vertumnus.config import did_you_mean
 from vertumnus.domain.errors import ConfigError
+from vertumnus.domain.wording import counted
 from vertumnus.report.output_file import drawing_problems
 from vertumnus.report.trace_text import trace_text
 from vertumnus.trace.details import TraceDetails, details_of
@@ -50,22 +51,24 @@ def trace(words: Sequence[str]) -> int:
 def lint(words: Sequence[str]) -> int:
     """``trace lint FILE``: print every problem of a file, then what to mind; 2 when there is any problem."""
     parser = Parser(prog="vertumnus trace lint", description="Is every row as its format wants it?")
-    parser.add_argument("source", nargs="+", help=f"files, {READING}")
+    parser.add_argument("source", nargs="+", metavar="FILE", help=f"files, {READING}")
     source = source_of(parser.parse_args(list(words)).source, {"bad_rows": "error"})
     try:
         details, notes, name = _looked_at(source, LINT_PROBLEMS)
     except ConfigError as error:
         print("\n".join(error.problems))
-        print(f"{len(error.problems)} problems", file=sys.stderr)
+        print(counted(len(error.problems), "problem"), file=sys.stderr)
         return BAD_INPUT
-    print("\n".join([f"{name}: {details.requests:,} rows, no problem", *(f"note: {note}" for note in notes)]))
+    print(f"{name}: {counted(details.requests, 'row')}, no problem")
+    for note in notes:
+        print(f"note: {note}")
     return OK
 
 
 def stats(words: Sequence[str]) -> int:
     """``trace stats FILE``: the trace in numbers and shape."""
     parser = Parser(prog="vertumnus trace stats", description="A trace in numbers, shape and warnings.")
-    parser.add_argument("source", nargs="+", help=f"files, {READING}")
+    parser.add_argument("source", nargs="+", metavar="FILE", help=f"files, {READING}")
     parser.add_argument("--json", action="store_true", help="as one JSON object")
     parser.add_argument("--figure", type=Path, metavar="FILE", help="draw it too; .png, .svg or .pdf")
     parser.add_argument("--force", action="store_true", help="replace the file of --figure")

@@ -116,7 +116,7 @@ class TreeReader:
         if get_origin(kind) is Literal and value not in get_args(kind):
             return self._note(path, not_one_of(value, get_args(kind)))
         if isinstance(value, int | float) and largest(path) < abs(value) < inf:
-            return self._note(path, f"found {show(value)}, must be within +-{largest(path):g}")
+            return self._note(path, f"found {show(value)}, must be within +-{largest(path):,.0f}")
         try:
             return msgspec.convert(value, kind)
         except msgspec.ValidationError:

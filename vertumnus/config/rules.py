@@ -208,9 +208,9 @@ def _capacity_for_history(
 
 
 def _script(controller: ControllerConfig, cluster: ClusterConfig) -> Iterator[str]:
-    lattice, mode = cluster.lattice, configured_mode(controller)
-    groups = set(lattice.groups())
-    for place, wish in enumerate(script_of(controller)):
+    lattice, mode, script = cluster.lattice, configured_mode(controller), script_of(controller)
+    groups = set(lattice.groups()) if script else set()
+    for place, wish in enumerate(script):
         if wish.action in ("auto", "manual") and mode != Mode.AUTO:
             yield (
                 f"controller.script[{place}].action: found {wish.action}, but controller={mode} has no "

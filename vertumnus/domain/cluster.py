@@ -10,6 +10,9 @@ from typing import NamedTuple
 from vertumnus.domain.errors import ConfigError
 from vertumnus.domain.units import Rank
 
+MOST_GPUS = 65_536
+"""Of one pool: each of its workers is looked at for every request."""
+
 
 class CpGroup(NamedTuple):
     """The ranks ``first_rank .. first_rank + degree - 1`` working as one CP worker."""
@@ -73,8 +76,8 @@ class Lattice(NamedTuple):
 
     def problems(self) -> Iterator[str]:
         """Yield what is wrong with the pool itself; nothing when it can be built."""
-        if self.gpus < 1:
-            yield f"cluster.gpus: found {self.gpus}, must be at least 1"
+        if not 1 <= self.gpus <= MOST_GPUS:
+            yield f"cluster.gpus: found {self.gpus}, must be at least 1 and at most {MOST_GPUS:,}"
         if not self.degrees:
             yield "cluster.degrees: found an empty list, needs at least one CP degree"
         if list(self.degrees) != sorted(set(self.degrees)):

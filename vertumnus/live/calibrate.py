@@ -13,6 +13,7 @@ from typing import NamedTuple
 from vertumnus.domain.prefill_time import PrefillTimeModel
 from vertumnus.domain.profile import ModelProfile
 from vertumnus.domain.units import SECOND, Tokens
+from vertumnus.domain.wording import counted
 from vertumnus.live.bench import Bench, Point, StepTiming, TailTiming, points_of
 from vertumnus.live.engine import LiveEngine
 from vertumnus.live.fit import Fit, TimedPrefill, fit_prefill_time
@@ -146,6 +147,7 @@ def _provenance(plan: LivePlan, fit: Fit, points: int, rounds: int, busy_share: 
     )
     others = "" if busy_share is None else f"; others used {busy_share:.0%} of the cores in the quietest"
     return (
-        f"measured on this machine at the start of the run: {points} points, fastest of {rounds} rounds; "
-        f"fit error {fit.mean_error:.1%} mean, {fit.p90_error:.1%} P90{others}{guessed}"
+        f"measured on this machine at the start of the run: {counted(points, 'point')}, fastest of "
+        f"{counted(rounds, 'round')}; fit error {fit.mean_error:.1%} mean, "
+        f"{fit.p90_error:.1%} P90{others}{guessed}"
     )

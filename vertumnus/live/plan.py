@@ -9,6 +9,7 @@ from msgspec import Struct
 from vertumnus.domain.cluster import CpGroup, Lattice
 from vertumnus.domain.errors import ConfigError
 from vertumnus.domain.units import Rank, Tokens
+from vertumnus.domain.wording import counted
 from vertumnus.live.config import LiveConfig, ModelConfig
 from vertumnus.live.machine import available_memory_bytes
 from vertumnus.workers.config import ClusterConfig
@@ -110,8 +111,8 @@ def _device(live: LiveConfig, ranks: int) -> Literal["cpu", "cuda"]:
         return "cuda"
     if live.device == "cuda":
         raise ConfigError(
-            f"backend.device: found cuda, but this machine has {devices} CUDA devices for {ranks} ranks "
-            "(cluster.gpus + cluster.decode.ranks); allowed: cpu, auto, or fewer ranks"
+            f"backend.device: found cuda, but this machine has {counted(devices, 'CUDA device')} for {ranks} "
+            "ranks (cluster.gpus + cluster.decode.ranks); allowed: cpu, auto, or fewer ranks"
         )
     return "cpu"
 

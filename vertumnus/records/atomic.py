@@ -9,7 +9,8 @@ from typing import BinaryIO
 def write_whole(path: Path, write: Callable[[BinaryIO], object]) -> None:
     """Let *write* fill a hidden file beside *path*, bring it to the disk and give it its name.
 
-    Readers see the old content or the new, never a part. When *write* fails nothing is left.
+    Readers see the old content or the new, never a part. When *write* fails nothing is left. Raises OSError,
+    which names *path* where the hidden file is what could not be written.
     """
     hidden = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
@@ -18,8 +19,10 @@ def write_whole(path: Path, write: Callable[[BinaryIO], object]) -> None:
             file.flush()
             os.fsync(file.fileno())
         os.replace(hidden, path)
-    except BaseException:
+    except BaseException as error:
         hidden.unlink(missing_ok=True)
+        if isinstance(error, OSError) and error.filename == str(hidden):
+            raise OSError(error.errno, error.strerror, str(path)) from error
         raise
     sync_folder(path.parent)
 

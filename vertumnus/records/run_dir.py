@@ -132,8 +132,13 @@ def find_run(runs_dir: Path, wanted: str = "latest") -> Listing:
     if len(fitting) == 1:
         return fitting[0]
     if fitting:
-        raise ConfigError(f"run {wanted}: {len(fitting)} runs in {runs_dir} fit; give more of the id")
-    newest = ", ".join(listing.run.run_id for listing in listings[-3:]) or "none"
+        named = wanted or repr(wanted)
+        raise ConfigError(f"run {named}: {len(fitting)} runs in {runs_dir} fit; give more of the id")
+    if not listings:
+        raise ConfigError(
+            f"run {wanted}: no run in {runs_dir} yet; vertumnus +experiment=tool_agent makes one"
+        )
+    newest = ", ".join(listing.run.run_id for listing in listings[-3:])
     killed = any(listing.status == "unfinished" for listing in listings)
     hint = "; killed runs get their tables from: vertumnus salvage" if killed else ""
     raise ConfigError(f"run {wanted}: no such finished run in {runs_dir}; the newest are: {newest}{hint}")

@@ -6,6 +6,7 @@ from typing import Literal
 from msgspec import Struct
 
 from vertumnus.domain.units import Blocks, Nanoseconds
+from vertumnus.domain.wording import counted
 from vertumnus.records.metrics import Metrics
 
 SEND_LAG_FLOOR_S = 0.1
@@ -47,7 +48,7 @@ def _metric_reasons(metrics: Metrics) -> Iterator[str]:
     if metrics.requests == 0:
         yield "no request arrived"
     if metrics.interrupted:
-        yield f"{metrics.interrupted} of {metrics.requests} requests did not end"
+        yield f"{metrics.interrupted} of {counted(metrics.requests, 'request')} did not end"
     if metrics.cached_tokens > metrics.input_tokens:
         yield f"{metrics.cached_tokens} cached tokens exceed {metrics.input_tokens} input tokens"
     limit = max(SEND_LAG_FLOOR_S, SEND_LAG_SHARE * (metrics.ttft_mean_s or 0.0))
@@ -65,7 +66,7 @@ def _book_reasons(books: Books | None) -> Iterator[str]:
     if books.ledger_ns:
         yield f"{books.ledger_ns} ns of predicted work stayed reserved"
     if books.pinned_blocks:
-        yield f"{books.pinned_blocks} blocks stayed pinned"
+        yield f"{counted(books.pinned_blocks, 'block')} stayed pinned"
     if books.blocks_in_use != books.blocks_held:
-        yield f"{books.blocks_in_use} blocks in use, but {books.blocks_held} held by the caches"
+        yield f"{counted(books.blocks_in_use, 'block')} in use, but {books.blocks_held} held by the caches"
     yield from books.problems

@@ -8,6 +8,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from vertumnus.domain.wording import counted
 from vertumnus.report.drawing import NO_DATA, cell, grid
 from vertumnus.report.run_report import STATUSES, RunReport
 
@@ -51,8 +52,9 @@ def _counts(run: dict[str, Any]) -> str:
     if run["never_arrived"]:
         parts.append(f"{run['never_arrived']:,} of {run['planned_requests']:,} planned ones never arrived")
     measured = f"the last {run['measured_requests']:,} measured"
-    skipped = f"; {run['skipped_rows']:,} bad rows of the trace skipped" if run["skipped_rows"] else ""
-    return f"{run['requests']:,} requests: {', '.join(parts) or NO_DATA} ({measured}){skipped}"
+    bad = counted(run["skipped_rows"], "bad row") if run["skipped_rows"] else ""
+    skipped = f"; {bad} of the trace skipped" if bad else ""
+    return f"{counted(run['requests'], 'request')}: {', '.join(parts) or NO_DATA} ({measured}){skipped}"
 
 
 def _ttft(run: dict[str, Any]) -> Table:
@@ -120,7 +122,7 @@ def _copies(copies: dict[str, Any]) -> str:
     failed = f", {copies['failed']:,} failed" if copies["failed"] else ""
     return (
         f"copies between workers: {copies['copies']:,}{failed}; "
-        f"{copies['blocks']:,} blocks, {cell(size)} MiB, {_s(copies['wire_s'])} on the wire"
+        f"{counted(copies['blocks'], 'block')}, {cell(size)} MiB, {_s(copies['wire_s'])} on the wire"
     )
 
 

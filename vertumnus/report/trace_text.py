@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
+from vertumnus.domain.wording import counted
 from vertumnus.trace.details import LengthBin, TraceDetails
 from vertumnus.trace.plausible import duration
 
@@ -22,7 +23,7 @@ def _numbers(details: TraceDetails) -> Iterator[str]:
     yield f"requests     {details.requests:,} in {details.span_s:,.3f} s ({span}{rate})"
     yield (
         f"stamps       {details.distinct_timestamps:,} different ones, "
-        f"at most {details.max_same_timestamp:,} requests at once"
+        f"at most {counted(details.max_same_timestamp, 'request')} at once"
     )
     yield (
         f"input        {details.sum_input_tokens:,} tokens, mean {details.mean_input_tokens:,.2f}, "
@@ -30,7 +31,7 @@ def _numbers(details: TraceDetails) -> Iterator[str]:
     )
     yield (
         f"output       mean {details.mean_output_tokens:,.2f} tokens, P99 {details.p99_output_tokens:,.0f}; "
-        f"{details.one_token_outputs:,} requests with one token"
+        f"{counted(details.one_token_outputs, 'request')} with one token"
     )
     yield (
         f"long         {details.long_request_share:.1%} of the requests have 32,768 tokens or more, "
@@ -47,7 +48,8 @@ def _reuse(details: TraceDetails) -> Iterator[str]:
         f"reuse        {details.oracle_reuse:.4%} of the tokens with an unlimited cache (whole blocks), "
         f"{details.oracle_reuse_partial:.4%} with partial last blocks"
     )
-    yield f"blocks       {details.distinct_blocks:,} different; {details.full_hits:,} prompts hit in full"
+    full_hits = counted(details.full_hits, "prompt")
+    yield f"blocks       {details.distinct_blocks:,} different; {full_hits} hit in full"
 
 
 def _shape(details: TraceDetails) -> Iterator[str]:

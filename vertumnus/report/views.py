@@ -54,7 +54,10 @@ def _columns(file: Path) -> bytes:
     try:
         end = pq.read_metadata(file)
     except (OSError, pa.ArrowException) as error:
-        raise ConfigError(f"{file}: cannot be read as Parquet: {' '.join(str(error).split())}") from error
+        raise ConfigError(
+            f"{file}: cannot be read as Parquet: {' '.join(str(error).split())} "
+            f"(vertumnus salvage {file.parent.name} makes it anew from the log)"
+        ) from error
     kept: bytes | None = (end.metadata or {}).get(b"ARROW:schema")
     return kept or str(end.schema).encode()
 

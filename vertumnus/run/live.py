@@ -11,6 +11,7 @@ from vertumnus.config import RunConfig
 from vertumnus.domain.errors import ConfigError
 from vertumnus.domain.profile import ModelProfile
 from vertumnus.domain.units import RequestId
+from vertumnus.domain.wording import counted
 from vertumnus.live.calibrate import calibrate
 from vertumnus.live.config import LiveConfig, ModelConfig
 from vertumnus.live.engine import LiveEngine
@@ -23,7 +24,7 @@ from vertumnus.run.capacity import pool_rate
 from vertumnus.run.initial import settled
 from vertumnus.run.profiles import policy_warning, profile_line, require_hardware
 from vertumnus.run.session import Recorded, Session, serve_recorded
-from vertumnus.run.stream import Stream, arriving, load_stream, pace_note
+from vertumnus.run.stream import Stream, arriving, load_stream, pace_note, threshold_note
 from vertumnus.trace.arrivals import mean_rate
 from vertumnus.trace.prompts import Prompt, live_prompts
 from vertumnus.trace.rows import TraceRow
@@ -50,14 +51,13 @@ def run_live(config: RunConfig, backend: LiveConfig, asked: Asked, console: Cons
     if config.profile is not None:
         require_hardware(config.profile, hardware_of(plan))
         console.print(profile_line(config.profile), soft_wrap=True, markup=False)
-    if warning := policy_warning(config):
-        console.print(warning, soft_wrap=True, markup=False)
+    for line in filter(None, [policy_warning(config), threshold_note(config, stream)]):
+        console.print(line, soft_wrap=True, markup=False)
     first_epoch = CALIBRATION_EPOCH if config.profile is None else FIRST_EPOCH
     engine = LiveEngine(plan, _no_prompt, _discard, first_epoch)
     try:
-        ranks = (
-            f"{config.cluster.gpus} prefill and {config.cluster.decode.ranks} decode ranks on {plan.device}"
-        )
+        decode = counted(config.cluster.decode.ranks, "decode rank")
+        ranks = f"{config.cluster.gpus} prefill and {decode} on {plan.device}"
         console.print(f"starting {ranks}, model {model.name} ...")
         engine.start()
         measured = _measure(config, engine, stream, console)
@@ -99,10 +99,11 @@ def _measure(config: RunConfig, engine: LiveEngine, stream: Stream, console: Con
 
 def _load_line(rows: Sequence[TraceRow], measured: _Measured) -> str:
     rate = mean_rate(rows)
+    requests = counted(len(rows), "request")
     if rate is None:
-        return f"{len(rows)} requests at once"
+        return f"{requests} at once"
     return (
-        f"{len(rows)} requests at {rate:.2f} req/s, {rate / measured.capacity:.0%} of what would keep "
+        f"{requests} at {rate:.2f} req/s, {rate / measured.capacity:.0%} of what would keep "
         f"this machine busy ({measured.capacity:.2f} req/s)"
     )
 

@@ -22,6 +22,7 @@ from vertumnus.domain.facts import (
 from vertumnus.domain.jobs import AnyJob, Outcome
 from vertumnus.domain.orders import CloseTransition
 from vertumnus.domain.units import BlockKey, Rank, SlotId, Tokens
+from vertumnus.domain.wording import counted
 from vertumnus.run.pool import Pool
 from vertumnus.run.slot_table import SlotTable
 from vertumnus.serving.engine import Engine
@@ -113,9 +114,10 @@ class MemoryCheck:
 
     def summary(self) -> str:
         """Return a line for people about a run without differences."""
+        done = f"{counted(self.blocks, 'block')} read by their ranks in {counted(self.checks, 'check')}"
         return (
-            f"memory: {self.blocks:,} blocks read by their ranks in {self.checks:,} checks, one after each "
-            "copy, deletion, split and merge; index, slots and contents agree (times are no measurement)"
+            f"memory: {done}, one after each copy, deletion, split and merge; "
+            "index, slots and contents agree (times are no measurement)"
         )
 
     def _index_differs(self, held: Held) -> Iterator[str]:

@@ -11,7 +11,7 @@ from vertumnus.run.capacity import pool_rate
 from vertumnus.run.initial import Sizing, size
 from vertumnus.run.profiles import policy_warning
 from vertumnus.run.simulated import required_profile
-from vertumnus.run.stream import Stream, arriving, load_stream
+from vertumnus.run.stream import Stream, arriving, load_stream, threshold_note
 from vertumnus.sim.config import SimConfig
 from vertumnus.trace.arrivals import describe_arrivals, mean_rate
 from vertumnus.trace.history import GivenComposition
@@ -39,7 +39,7 @@ def plan(config: RunConfig) -> str:
         f"pool       {config.cluster.gpus} prefill ranks: {config.cluster.initial_composition()}",
         f"policy     {_tag(config.policy)}, controller {_tag(config.controller)}",
         *_load_lines(config, stream),
-        *filter(None, [policy_warning(config)]),
+        *filter(None, [policy_warning(config), threshold_note(config, stream)]),
     ]
     return "\n".join([*lines, *(_sizing_lines(sizing) if sizing else ())])
 

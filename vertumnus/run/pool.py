@@ -1,7 +1,7 @@
 """Fleet and control plane of a run, built the same for serving and for replay."""
 
-from collections.abc import Callable
-from typing import NamedTuple
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
 
 from vertumnus.config import RunConfig, to_run_config
 from vertumnus.domain.errors import ConfigError, InvariantError
@@ -75,11 +75,17 @@ def pool_of(header: LogHeader) -> Pool:
 
     Raises ConfigError when the log's config is not one that this version understands.
     """
-    try:
-        config = to_run_config(header.config)
-    except ConfigError as error:
-        raise ConfigError("the log's config is not one of this version:", *error.problems) from error
+    config = stored_config(header.config)
     return build_pool(config, header.profile, header.block_tokens, header.longest_prompt)
+
+
+def stored_config(tree: Mapping[str, Any]) -> RunConfig:
+    """Return the config that a log keeps as *tree*. Raises ConfigError when this version has other keys."""
+    try:
+        return to_run_config(tree)
+    except ConfigError as error:
+        told = (f"the run is of another version: {problem}" for problem in error.problems)
+        raise ConfigError(*told) from error
 
 
 def _found(audit: Callable[[], None]) -> list[str]:

@@ -11,7 +11,7 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import NamedTuple
 
-from vertumnus.config import RunConfig, to_run_config
+from vertumnus.config import RunConfig
 from vertumnus.domain.codec import Record
 from vertumnus.domain.facts import OperatorActed
 from vertumnus.records.columns import TABLES
@@ -22,6 +22,7 @@ from vertumnus.report.store import rebuild_catalog
 from vertumnus.run.asked import Asked
 from vertumnus.run.execute import serve
 from vertumnus.run.interrupts import one_interrupt
+from vertumnus.run.pool import stored_config
 from vertumnus.run.session import SCRIPT, Recorded
 from vertumnus.serving.replay import Difference
 
@@ -65,7 +66,7 @@ def config_of(run: RunDir, runs_dir: Path) -> RunConfig:
     """
     log = GrowingLog(run.log)
     log.close()
-    return to_run_config({**log.header.config, "runs_dir": str(runs_dir)})
+    return stored_config({**log.header.config, "runs_dir": str(runs_dir)})
 
 
 def operators_actions(run: RunDir) -> int:

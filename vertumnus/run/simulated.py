@@ -16,7 +16,7 @@ from vertumnus.run.capacity import pool_rate
 from vertumnus.run.initial import settled
 from vertumnus.run.profiles import policy_warning, profile_line
 from vertumnus.run.session import Recorded, Session, serve_recorded
-from vertumnus.run.stream import Stream, arriving, load_stream, pace_note
+from vertumnus.run.stream import Stream, arriving, load_stream, pace_note, threshold_note
 from vertumnus.sim.config import SimConfig
 from vertumnus.sim.durations import Durations
 from vertumnus.sim.engine import SimEngine
@@ -32,11 +32,10 @@ def simulate(config: RunConfig, backend: SimConfig, asked: Asked, console: Conso
     profile = required_profile(config)
     console.print(profile_line(profile), soft_wrap=True, markup=False)
     config = settled(config, console)
-    if warning := policy_warning(config):
-        console.print(warning, soft_wrap=True, markup=False)
     stream = load_stream(config)
     requests = simulated_requests(config, profile, stream)
-    if note := pace_note(config, stream, requests):
+    notes = [policy_warning(config), threshold_note(config, stream), pace_note(config, stream, requests)]
+    for note in filter(None, notes):
         console.print(note, soft_wrap=True, markup=False)
     engine = virtual_engine(config, backend, profile, stream.block_tokens)
     session = Session(config, asked, profile, stream, requests)

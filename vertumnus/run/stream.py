@@ -78,6 +78,19 @@ def pace_note(
     return f"requests come at {offered:.3g} req/s, the trace's own rate is {own:.3g}: arrival=trace keeps it"
 
 
+def threshold_note(config: RunConfig, stream: Stream) -> str | None:
+    """Return that policy=static sends every prompt of *stream* to the largest degree; None where not."""
+    if not isinstance(config.policy, StaticPolicy):
+        return None
+    threshold, shortest = config.policy.length_threshold, min(row.input_tokens for row in stream.rows)
+    if threshold >= shortest:
+        return None
+    return (
+        f"note: policy.length_threshold: found {threshold}, has no effect: the shortest prompt has "
+        f"{shortest} tokens, so all go to the largest degree"
+    )
+
+
 def _unservable(config: RunConfig, rows: Sequence[TraceRow], block_tokens: Tokens) -> Iterator[str]:
     cluster = config.cluster
     longest = max(rows, key=lambda row: row.input_tokens)

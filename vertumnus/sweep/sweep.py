@@ -7,6 +7,7 @@ from queue import SimpleQueue
 from typing import NamedTuple
 
 from vertumnus.config import plain_config
+from vertumnus.domain.wording import counted
 from vertumnus.live.machine import usable_cores
 from vertumnus.records.sweeps import SweepRecord, sweep_id, write_sweep
 from vertumnus.report.drawing import console_for
@@ -146,4 +147,4 @@ def _opening(sweep: str, jobs: int, done: int, places: int) -> str:
     to_do = jobs - done
     known = f", {done} of them done before" if done else ""
     at_once = f"; {min(places, to_do)} at a time" if to_do > 1 else ""
-    return f"sweep {sweep}: {jobs} jobs{known}{at_once}"
+    return f"sweep {sweep}: {counted(jobs, 'job')}{known}{at_once}"

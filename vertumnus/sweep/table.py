@@ -30,9 +30,9 @@ class _Worded(Protocol):
 
 
 def varied(job: _Worded, jobs: Sequence[_Worded]) -> str:
-    """Return the overrides of *job* that some other job does not share, or all when there is no other."""
+    """Return the overrides of *job* that some other job does not share; all of them where there is none."""
     others = [word for word in job.words if any(word not in other.words for other in jobs)]
-    return " ".join(others or job.words)
+    return " ".join(others or job.words) or "as configured"
 
 
 def _numbers(run: Mapping[str, Any] | None) -> tuple[str, str, str]:

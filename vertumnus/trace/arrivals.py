@@ -14,12 +14,15 @@ from vertumnus.trace.config import ArrivalConfig
 from vertumnus.trace.rows import TraceRow
 from vertumnus.trace.sampling import stream
 
+LONGEST_S = 1e8
+"""The last of all requests arrives before that on average: three years, and all times fit the tables [s]."""
+
 
 def with_arrivals(rows: Sequence[TraceRow], arrival: ArrivalConfig, seed: int) -> list[TraceRow]:
     """Return *rows* at the times that *arrival* asks for.
 
-    Raises ConfigError when a load was not replaced by a rate, or when a rate is asked of rows that
-    all share one stamp.
+    Raises ConfigError when a load was not replaced by a rate, when a rate is asked of rows that all share one
+    stamp, or when the last request would arrive after `LONGEST_S`.
     """
     if arrival.load is not None:
         raise ConfigError(
@@ -28,6 +31,7 @@ def with_arrivals(rows: Sequence[TraceRow], arrival: ArrivalConfig, seed: int) -
         )
     if not rows:
         return []
+    _require_an_end(rows, arrival)
     times = _times([row.arrival_ns for row in rows], arrival, seed)
     return [row._replace(arrival_ns=time) for row, time in zip(rows, times, strict=True)]
 
@@ -51,6 +55,21 @@ def describe_arrivals(rows: Sequence[TraceRow], arrival: ArrivalConfig) -> str:
     if rate is not None:
         parts.append(f"{rate:.3g} req/s")
     return ", ".join(parts)
+
+
+def _require_an_end(rows: Sequence[TraceRow], arrival: ArrivalConfig) -> None:
+    if arrival.rate is not None:
+        span_s, found = (len(rows) - 1) / arrival.rate, f"{arrival.rate:g} requests/s"
+    elif arrival.time_scale is not None:
+        span_s = (rows[-1].arrival_ns - rows[0].arrival_ns) / SECOND * arrival.time_scale
+        found = f"time_scale {arrival.time_scale:g}"
+    else:
+        return
+    if span_s > LONGEST_S:
+        raise ConfigError(
+            f"arrival: found {found}, so that {len(rows):,} requests would take {span_s:.3g} s to arrive; "
+            f"must be at most {LONGEST_S:g} s"
+        )
 
 
 def _times(stamps: list[Nanoseconds], arrival: ArrivalConfig, seed: int) -> list[Nanoseconds]:

@@ -8,6 +8,7 @@ from typing import Literal, TypeAlias, get_args
 from msgspec import Struct, structs
 
 from vertumnus.domain.units import Nanoseconds, Tokens, to_ns
+from vertumnus.domain.wording import counted
 from vertumnus.trace.formats.known import KNOWN, EmptyOutputs, FormatName, Unit
 from vertumnus.trace.phases import Phase
 
@@ -85,7 +86,8 @@ class WorkloadConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
             names = ", ".join(get_args(Generator))
             yield f"generator must name one ({names}) where path names no trace file, got neither"
         if (self.generator == "phases") != bool(self.phases):
-            yield f"phases must be given with generator=phases and only there, got {len(self.phases)} phases"
+            found = counted(len(self.phases), "phase")
+            yield f"phases must be given with generator=phases and only there, got {found}"
         if self.trace_block_tokens < 1:
             yield f"block_tokens must be at least 1, got {self.block_tokens}"
         if not (math.isfinite(self.start_s) and self.start_s >= 0):
@@ -102,7 +104,7 @@ class WorkloadConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
             where = "a generator" if self.path is None else f"format={self.format}"
             yield f"unit has no effect with {where}, got {self.unit}; use unit=null"
         if self.mix and self.path is None:
-            yield f"mix needs path, the first of the files, got {len(self.mix)} further ones"
+            yield f"mix needs path, the first of the files, got {counted(len(self.mix), 'further file')}"
         if not (math.isfinite(self.chars_per_token) and self.chars_per_token >= 0.1):
             yield f"chars_per_token must be at least 0.1, got {self.chars_per_token:g}"
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from vertumnus.domain.errors import ConfigError, VertumnusError
+from vertumnus.domain.wording import counted
 from vertumnus.trace.config import WorkloadConfig
 from vertumnus.trace.formats.prompts import Usage
 from vertumnus.trace.formats.reader import MOST_PROBLEMS, TraceReader
@@ -89,7 +90,9 @@ class TraceFiles:
                 stamps.append(row.arrival_ns)
             yield row
         if not stamps:
-            raise ConfigError(f"workload.path: {path} holds no request ({reader.skipped} bad rows skipped)")
+            raise ConfigError(
+                f"workload.path: {path} holds no request ({counted(reader.skipped, 'bad row')} skipped)"
+            )
         unit = self.workload.stamp_unit
         problem = None if unit is None else unit_problem(stamps, unit)
         if problem:

@@ -12,6 +12,7 @@ from typing import NamedTuple, TypeAlias
 from msgspec import Struct, structs
 
 from vertumnus.domain.errors import ConfigError
+from vertumnus.domain.wording import counted
 from vertumnus.trace.arrivals import mean_rate
 from vertumnus.trace.config import ArrivalConfig, WorkloadConfig
 from vertumnus.trace.load import LoadedTrace, load_rows
@@ -128,8 +129,8 @@ def read_slice(
     rate = mean_rate(loaded.rows)
     if rate is None:
         raise ConfigError(
-            f"initial: the slice holds {len(loaded.rows)} requests that span no time ({loaded.description}); "
-            "its demand needs at least two, at different times"
+            f"initial: the slice holds {counted(len(loaded.rows), 'request')} at one instant "
+            f"({loaded.description}); its demand needs at least two, at different times"
         )
     return Slice(loaded, rate)
 

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from vertumnus.domain.errors import ConfigError
 from vertumnus.domain.units import Tokens
+from vertumnus.domain.wording import counted
 from vertumnus.trace.arrivals import with_arrivals
 from vertumnus.trace.config import ArrivalConfig, WorkloadConfig
 from vertumnus.trace.files import Result, TraceFiles, from_files
@@ -79,12 +80,12 @@ class Passing:
 
     def description(self) -> str:
         """Return one line: the source, how much of it, and its scale."""
-        parts = [self._name, f"{self._passed:,} of {self._counted.rows:,} requests"]
+        parts = [self._name, f"{self._passed:,} of {counted(self._counted.rows, 'request')}"]
         if self.skipped:
-            parts.append(f"{self.skipped:,} bad rows skipped")
+            parts.append(f"{counted(self.skipped, 'bad row')} skipped")
         if self.empty:
             done = "kept with one token" if self._workload.empty_outputs == "keep" else "dropped"
-            parts.append(f"{self.empty:,} rows without output {done}")
+            parts.append(f"{counted(self.empty, 'row')} without output {done}")
         if self._workload.token_divisor != 1:
             parts.append(f"lengths / {self._workload.token_divisor}")
         return ", ".join(parts)

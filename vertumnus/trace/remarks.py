@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from vertumnus.domain.wording import counted
 from vertumnus.trace.details import TraceDetails
 
 TICK_SHARE = 0.5
@@ -19,11 +20,11 @@ def remarks(details: TraceDetails, skipped: int = 0, empty: int = 0) -> list[str
     found = [*_ticks(details), *_head(details)]
     if empty:
         found.append(
-            f"{empty:,} rows have no output token, failed requests mostly; "
+            f"{counted(empty, 'row')} without an output token, failed requests mostly; "
             "empty_outputs says what becomes of them"
         )
     if skipped:
-        found.append(f"{skipped:,} bad rows were skipped; vertumnus trace lint names them")
+        found.append(f"{counted(skipped, 'bad row')} skipped; vertumnus trace lint names them")
     if details.oracle_reuse is None:
         found.append("no block ids: reuse is unknown, and hit rates of a run will be NULL")
     return found

@@ -8,6 +8,7 @@ from msgspec import structs
 from vertumnus.config import RunConfig
 from vertumnus.domain.errors import ConfigError
 from vertumnus.domain.units import to_ns, to_seconds
+from vertumnus.domain.wording import counted
 from vertumnus.run.stream import load_stream
 from vertumnus.trace.arrivals import mean_rate
 from vertumnus.trace.config import ArrivalConfig
@@ -49,8 +50,8 @@ def _half(rows: Sequence[TraceRow], window: Mapping[str, Any], which: str) -> Ha
     rate = mean_rate(rows)
     if len(rows) < LEAST_REQUESTS or rate is None:
         raise ConfigError(
-            f"workload: the {which} half of the trace has {len(rows)} requests, each half must have "
-            f"at least {LEAST_REQUESTS}, and not all at one instant"
+            f"workload: the {which} half of the trace has {counted(len(rows), 'request')}, each half must "
+            f"have at least {LEAST_REQUESTS}, and not all at one instant"
         )
     requests = min(len(rows), MOST_REQUESTS)
     return Half({**window, "requests": requests}, requests, rate)

@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 
 from hydra.core.config_loader import ConfigLoader
 
-from vertumnus.commandline.flags import Parser
 from vertumnus.commandline.hydra_configs import composed, hydra_configs, plain_tree
 from vertumnus.commandline.listing import option_files
 from vertumnus.commandline.overrides import for_hydra, job_words
+from vertumnus.commandline.parser import Parser
 from vertumnus.config import RunConfig, did_you_mean, to_run_config
 from vertumnus.domain.errors import ConfigError
 from vertumnus.trace.formats.known import KNOWN
@@ -88,7 +88,6 @@ def _parser() -> argparse.ArgumentParser:
         description="Which composition and policy for a trace, what they carry, and how sure that is.",
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
     )
     parser.add_argument(
         "words", nargs="+", metavar="TRACE|key=value", help="a trace file, and overrides as for a run"

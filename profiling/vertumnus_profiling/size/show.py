@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from vertumnus.commandline.columns import in_columns
+from vertumnus.domain.wording import counted
 from vertumnus_profiling.size.choosing import Measured
 from vertumnus_profiling.size.judging import SEGMENTS, Estimate, attained, difference, ttft
 from vertumnus_profiling.size.options import Options
@@ -121,7 +122,7 @@ def _verdict(answer: Answer, options: Options) -> Iterator[str]:
     yield from _adaptive(answer)
     yield f"run it: {_command(answer, options)}"
     if answer.left_out:
-        yield f"{answer.left_out} compositions that suit the lengths less were not tried"
+        yield f"not tried, since they suit the lengths less: {counted(answer.left_out, 'composition')}"
 
 
 def _second_best(answer: Answer) -> Iterator[str]:

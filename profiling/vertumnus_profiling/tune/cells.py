@@ -13,12 +13,13 @@ from typing import Any
 
 import vertumnus
 from vertumnus.commandline.exit_codes import OK, exit_code_of
-from vertumnus.commandline.flags import Parser
 from vertumnus.commandline.hydra_configs import composed, hydra_configs, plain_tree
 from vertumnus.commandline.listing import entries
 from vertumnus.commandline.overrides import for_hydra, job_words
+from vertumnus.commandline.parser import Parser
 from vertumnus.config import did_you_mean
 from vertumnus.domain.errors import ConfigError
+from vertumnus.domain.wording import counted
 from vertumnus.records.provenance import git_revision
 from vertumnus.run.interrupts import one_interrupt
 from vertumnus_profiling.tune import trials
@@ -128,7 +129,10 @@ def _made(cell: Cell, train: Sequence[Slice]) -> str:
     requests, revision = cell.paper["workload"]["requests"], git_revision()
     told = [datetime.now(UTC).date().isoformat(), f"vertumnus {vertumnus.__version__}"]
     told += [f"git {revision[:12]}"] if revision else []
-    told += [f"{requests} requests of {train[0]}" if requests else str(train[0]), *map(str, train[1:])]
+    told += [
+        f"{counted(requests, 'request')} of {train[0]}" if requests else str(train[0]),
+        *map(str, train[1:]),
+    ]
     return ", ".join(told)
 
 

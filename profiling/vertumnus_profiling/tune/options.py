@@ -7,9 +7,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from vertumnus.commandline.flags import Parser
 from vertumnus.commandline.hydra_configs import composed, hydra_configs, plain_tree
 from vertumnus.commandline.overrides import for_hydra, job_words
+from vertumnus.commandline.parser import Parser
 from vertumnus.config import RunConfig, to_run_config
 from vertumnus.domain.errors import ConfigError
 from vertumnus.sim.config import SimConfig
@@ -116,7 +116,6 @@ def _parser() -> argparse.ArgumentParser:
         description="Calibrate thresholds or weights on training slices, judge them on others, keep them.",
         epilog=EPILOG.format(spaces=spaces),
         formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
     )
     parser.add_argument("overrides", nargs="*", metavar="key=value", help="Hydra overrides, as for a run")
     parser.add_argument("--space", required=True, metavar="NAME", help="which keys: " + ", ".join(SPACES))

@@ -15,6 +15,7 @@ from rich.console import Console
 import vertumnus
 from vertumnus.config import to_run_config
 from vertumnus.domain.errors import ConfigError
+from vertumnus.domain.wording import counted
 from vertumnus.records.provenance import git_revision, library_versions
 from vertumnus.run.progress import Progress
 from vertumnus_profiling.tune import judge, trials
@@ -89,7 +90,7 @@ def _search(
     stages = rungs(options.trials, len(options.train))
     objective, total = OBJECTIVES[options.objective], runs_of(stages)
     if journal.costs:
-        console.print(f"continuing {journal.path}: {len(journal.costs)} of {total} runs are done")
+        console.print(f"continuing {journal.path}: {len(journal.costs)} of {counted(total, 'run')} are done")
     with Progress(console, "tune", total - len(journal.costs), "runs") as progress:
         before = len(journal.costs)
 

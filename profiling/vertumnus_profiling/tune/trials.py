@@ -5,7 +5,9 @@ import signal
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 from functools import lru_cache
+from multiprocessing import resource_tracker
 from types import TracebackType
 from typing import Any, Generic, NamedTuple, TypeVar
 
@@ -42,7 +44,7 @@ class Runners(Generic[Result]):
             # spawned: a fork would copy whatever threads and locks this process has
             context = multiprocessing.get_context("spawn")
             self._others = multiprocessing.active_children()
-            self._pool = ProcessPoolExecutor(self._jobs, context, initializer=_leave_interrupts_to_parent)
+            self._pool = ProcessPoolExecutor(self._jobs, context)
         return self
 
     def __exit__(
@@ -65,9 +67,10 @@ class Runners(Generic[Result]):
         if self._pool is None:
             yield from ((each.name, self._task(each.tree)) for each in asked)
             return
-        futures: dict[Future[Result], tuple[int, int]] = {
-            self._pool.submit(self._task, each.tree): each.name for each in asked
-        }
+        with _interrupts_stay_here():
+            futures: dict[Future[Result], tuple[int, int]] = {
+                self._pool.submit(self._task, each.tree): each.name for each in asked
+            }
         try:
             for future in as_completed(futures):
                 yield futures[future], future.result()
@@ -110,5 +113,15 @@ def _stream(workload: _Workload) -> Stream:
     return load_stream(workload.config)
 
 
-def _leave_interrupts_to_parent() -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+@contextmanager
+def _interrupts_stay_here() -> Iterator[None]:
+    """Let processes that are started meanwhile never see a Ctrl-C, not even as they import; this one waits.
+
+    A process of a pool starts with the first work that is submitted, and keeps the mask that it starts with.
+    """
+    resource_tracker.ensure_running()  # its own start would let through again what is held here
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)

@@ -147,7 +147,7 @@ def test_an_operator_may_wish_what_is_legal(pool: tuple[Lattice, Composition]) -
         ("split", [(0, 4)], "split 0x4: there is no worker 0x4; in its place: 0x2, 2x1, 3x1"),
         ("split", [(6, 2)], "split 6x2: worker 6x2 is already in transition"),
         ("split", [], "split nothing: found 0 workers, a split takes 1"),
-        ("merge", [(2, 1)], "merge 2x1: found 1 workers, a merge takes 2"),
+        ("merge", [(2, 1)], "merge 2x1: found 1 worker, a merge takes 2"),
         ("merge", [(2, 1), (2, 1)], "merge 2x1 + 2x1: found 2x1 twice, a merge takes 2 workers"),
         (
             "merge",

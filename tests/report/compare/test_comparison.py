@@ -130,7 +130,7 @@ BAD = [
     (("--baseline", "nobody"), "--baseline nobody: no such group; there are: policy=paper, policy=homo"),
     (("--baseline", "policy"), "--baseline policy: 2 groups fit"),
     (("--by", "seed"), "--by seed: runs are paired by their seeds"),
-    (("--by", ""), "--by: found nothing, must name what to compare"),
+    (("--by", ""), "--by: found '', must be one name or more, with commas between"),
 ]
 
 

@@ -57,7 +57,7 @@ def test_the_text(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         (("--phase",), "--phase: has no effect with --figure 13"),
         (("--by", "policy"), "--by: has no effect with --figure 13"),
         (("--csv",), "--csv: Fig. 13 is several tables; allowed: --json"),
-        (("--figure", "12"), "argument --figure: invalid choice: '12'"),
+        (("--figure", "12"), "--figure: found 12, must be one of 7-12, 13,"),
     ],
 )
 def test_flags_that_do_not_go_together(

@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterable, Iterator
 from vertumnus.domain.cluster import Composition, CpGroup, Lattice
 from vertumnus.domain.errors import ConfigError, InvariantError
 from vertumnus.domain.move import Direction, Move
+from vertumnus.domain.wording import counted
 
 
 def moves(composition: Composition, lattice: Lattice, busy: Collection[CpGroup] = ()) -> list[Move]:
@@ -48,9 +49,9 @@ def check_move(
 def impossible(lattice: Lattice, kind: Direction, workers: Collection[CpGroup]) -> Iterator[str]:
     """Yield why *kind* of *workers*, groups of *lattice*, is illegal whatever the composition."""
     named = tuple(sorted(workers))
-    counted = list(_count_problems(kind, named))
-    yield from counted
-    if not counted:
+    miscounted = list(_count_problems(kind, named))
+    yield from miscounted
+    if not miscounted:
         yield from _split_problems(named[0], lattice) if kind == "split" else _merge_problems(named, lattice)
 
 
@@ -89,7 +90,7 @@ def _merge(worker: CpGroup) -> Move:
 def _count_problems(kind: Direction, workers: tuple[CpGroup, ...]) -> Iterator[str]:
     wanted = 1 if kind == "split" else 2
     if len(workers) != wanted:
-        yield f"found {len(workers)} workers, a {kind} takes {wanted}"
+        yield f"found {counted(len(workers), 'worker')}, a {kind} takes {wanted}"
     elif len(set(workers)) != wanted:
         yield f"found {workers[0]} twice, a {kind} takes {wanted} workers"
 

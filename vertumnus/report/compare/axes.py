@@ -112,6 +112,8 @@ def _no_axis(axis: str, runs: Sequence[Member], differ: Sequence[str]) -> str:
 def _nothing_to_compare(runs: Sequence[Member], differ: Sequence[str]) -> str:
     if not runs:
         return "no finished VALID run to compare"
+    if len(runs) == 1:
+        return "nothing to compare: found 1 run, needs two that differ"
     if not differ:
         return f"nothing to compare: the {len(runs)} runs differ in nothing but the seed"
     return f"nothing to compare: no two runs served the same arrivals; what differs: {', '.join(differ)}"

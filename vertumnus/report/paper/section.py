@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from vertumnus.domain.wording import counted
 from vertumnus.report.compare.members import Member
 from vertumnus.report.paper.catalogue import Entry
 from vertumnus.report.paper.chapter import Chapter, Claim, Grid, Runs
@@ -91,10 +92,6 @@ def _furthest(claims: Sequence[Claim]) -> str:
     return f"{difference_text(worst)} ({worst.what})"
 
 
-def _counted(runs: int) -> str:
-    return "1 run" if runs == 1 else f"{runs} runs"
-
-
 def _source(experiment: str, runs: Sequence[Member], words: Sequence[str]) -> Iterator[str]:
     command = " ".join(["vertumnus", f"+experiment={experiment}", "-m", *words])
     by_kind: Mapping[str, list[Member]] = {
@@ -105,7 +102,7 @@ def _source(experiment: str, runs: Sequence[Member], words: Sequence[str]) -> It
         seeds = ", ".join(str(seed) for seed in sorted({run.seed for run in members}))
         policies = ", ".join(sorted({str(run.row["policy"]) for run in members}))
         yield (
-            f"{kind.upper()}: {_counted(len(members))} of experiment {experiment}, seeds {seeds}, "
+            f"{kind.upper()}: {counted(len(members), 'run')} of experiment {experiment}, seeds {seeds}, "
             f"policies {policies}{_company(members)}; {command}"
         )
 

@@ -15,6 +15,7 @@ from datetime import date
 from functools import lru_cache
 
 from vertumnus.domain.units import SECOND, Nanoseconds, Tokens
+from vertumnus.domain.wording import counted
 from vertumnus.trace.formats.fields import MOST_NS, MOST_TOKENS, NO_OUTPUT, RowError
 from vertumnus.trace.formats.format import Reading
 from vertumnus.trace.rows import TraceRow
@@ -39,7 +40,7 @@ class _Columns:
         """Return the cells of one line. Raises RowError when their number is not that of the header."""
         cells = _cells(text)
         if len(cells) != self._size:
-            raise RowError(f"found {len(cells)} cells, must be {self._size} as in the header")
+            raise RowError(f"found {counted(len(cells), 'cell')}, must be {self._size} as in the header")
         return _Cells(cells, self._place)
 
 
