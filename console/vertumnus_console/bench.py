@@ -182,7 +182,7 @@ def main(argv: Sequence[str]) -> int:
     parser = ArgumentParser("python -m vertumnus_console.bench", description=__doc__)
     parser.add_argument("--seconds", type=float, default=4.0, help="how long a screen is watched; default 4")
     parser.add_argument("--rounds", type=int, default=3, help="how often each is; default 3")
-    parser.add_argument("--legs", type=int, default=128, help="of the runs with feeds and without; default 128")
+    parser.add_argument("--legs", type=int, default=128, help="of runs with feeds and without; default 128")
     read = parser.parse_args(list(argv))
     with tempfile.TemporaryDirectory() as scratch:
         missed = list(_bench(Path(scratch), read.seconds, read.rounds, read.legs))
