@@ -85,7 +85,8 @@ class Follower:
         self._process.stdout.readline()
 
     def end(self) -> None:
-        """Let it hang up for good."""
+        """End it, wherever it is."""
+        self._process.kill()
         self._process.communicate()
 
 
@@ -120,6 +121,8 @@ def follow(runs: Sequence[RunDir]) -> None:
     """Do for one of *runs*, the one that stdin says last, what a console's feed does; end with stdin."""
     keep_to_cores(is_run=False)
     players = [Player(run, 1.0) for run in runs]
+    for player in players:
+        player.replay.pool.control.watch(None)  # placements priced in full are for a screen
     desks = [Desk(run.actions, "bench", reads_only=False) for run in runs]
     lines: SimpleQueue[str] = SimpleQueue()
     Thread(target=_read, args=(lines,), daemon=True).start()
