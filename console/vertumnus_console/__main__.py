@@ -73,10 +73,10 @@ def console(
     at_s: float | None = None,
     is_light: bool = False,
 ) -> ConsoleApp:
-    """Return the application on the run that *wanted* names, "latest" for the newest, going or not.
+    """Return the application on the run that *wanted* names, "latest" for the newest that is going.
 
-    It begins at the run's end, or paused at *at_s* seconds of the run. Raises ConfigError when there is no
-    such run, or its log cannot be replayed by this version.
+    Where none is going, that is the newest. It begins at the run's end, or paused at *at_s* seconds of the
+    run. Raises ConfigError when there is no such run, or its log cannot be replayed by this version.
     """
     keys = dict(keymap or {})
     feed, shown = _opened(runs_dir, wanted, speed, at_s, who=who, reads_only=reads_only)
@@ -127,13 +127,14 @@ def operator() -> str:
 
 
 def _newest(runs_dir: Path) -> Listing:
+    """Return the newest run that is going; where none is, the newest. Raises ConfigError."""
     listings = list_runs(runs_dir)
     if not listings:
         raise ConfigError(
             f"no run in {runs_dir}; start one (vertumnus +experiment=tool_agent), "
             "or say where they are (--runs-dir DIR)"
         )
-    return listings[-1]
+    return next((each for each in reversed(listings) if each.status == "running"), listings[-1])
 
 
 if __name__ == "__main__":

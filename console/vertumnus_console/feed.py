@@ -73,17 +73,35 @@ class Feed(Thread):
         self._player.close()
 
     def run(self) -> None:
-        """Follow the run until `stop`."""
+        """Follow the run until `stop`; where its replay stops, go on to tell whether the run does."""
         try:
-            self._follow()
-            self._player.shelve()
-        except VertumnusError as error:  # whatever is wrong with the log, the screen stays and says so
-            self.failure = str(error)
-        except Exception as error:
-            self.failure = f"{type(error).__name__}: {error}"
+            if self._replays():
+                self._player.shelve()
+            else:
+                self._attend()
         finally:
             self._player.close()
             self._desk.close()
+
+    def _replays(self) -> bool:
+        """Follow the run until `stop`; return False where something is wrong with its log."""
+        try:
+            self._follow()
+        except VertumnusError as error:  # whatever it is, the screen stays and says so
+            self.failure = str(error)
+        except Exception as error:
+            self.failure = f"{type(error).__name__}: {error}"
+        return self.failure is None
+
+    def _attend(self) -> None:
+        """Keep to the desk, and to what is shown, of a run whose replay has stopped."""
+        is_live = True
+        while self._obey(INTERVAL_S if is_live else None):
+            is_live = self._player.look_whether_live()
+            self._desk.turn(is_live, monotonic())
+            self.desk = self._desk.state
+            if self.latest is not None:
+                self.latest = self._player.stopped(self.latest)
 
     def _follow(self) -> None:
         due = 0.0

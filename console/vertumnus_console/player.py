@@ -164,7 +164,7 @@ class Player:
     def turn(self, wall_s: float) -> bool:
         """Go on for a moment at the clock's time *wall_s*; return whether there is more to do at once."""
         # before reading: what the log holds once it is let go is all that there will be
-        self._is_live = is_locked(self._run.log)
+        self.look_whether_live()
         if self._playing is not None:
             past_s = wall_s - self._playing.since_wall_s
             self._target = self._playing.from_ns + round(past_s * self._speed * SECOND)
@@ -178,6 +178,11 @@ class Player:
             if self._playing is not None or self._is_past_the_end():
                 self.go_to_end()
         return self._is_seeking
+
+    def look_whether_live(self) -> bool:
+        """Return whether the run still writes its log."""
+        self._is_live = is_locked(self._run.log)
+        return self._is_live
 
     def snapshot(self) -> Snapshot:
         """Return what there is to draw; on the way back to an instant, what was shown before."""
@@ -198,6 +203,15 @@ class Player:
             progress=(self.replay.now_ns or 0) / self._target if self._target else self.replay.read,
             status="" if self._is_live else self._status(),
             looked=self._looked,
+        )
+
+    def stopped(self, last: Snapshot) -> Snapshot:
+        """Return *last*, with which the replay stopped, with how the run stands by now."""
+        return last._replace(
+            is_live=self._is_live,
+            is_playing=False,
+            is_seeking=False,
+            status="" if self._is_live else self._status(),
         )
 
     def look(self, look: Look | None) -> None:

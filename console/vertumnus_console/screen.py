@@ -65,6 +65,8 @@ class RunScreen(Screen[None]):
         """What is on the screen."""
         self.keys_of = keymap
         """A user's own keys by the name of what they do."""
+        self._failure: str | None = None
+        """Why the replay stopped, once that was said."""
         self._hush: Timer | None = None
         self._waiting: list[tuple[Future[object], Callable[[object], None]]] = []
 
@@ -126,10 +128,7 @@ class RunScreen(Screen[None]):
         """Draw the newest snapshot unless it is drawn already, and what was asked for since."""
         snapshot = self.feed.latest
         self._settle()
-        if self.feed.failure is not None:
-            self.say(
-                f"the replay stopped here: {self.feed.failure}; vertumnus audit looks at the log", "error"
-            )
+        self._tell_failure()
         if snapshot is None or snapshot is self.drawn:
             return
         before, self.drawn = self.drawn, snapshot
@@ -157,6 +156,14 @@ class RunScreen(Screen[None]):
         if self._hush is not None:
             self._hush.stop()
         self._hush = self.set_timer(MESSAGE_S, self._say_nothing) if text else None
+
+    def _tell_failure(self) -> None:
+        """Say why the replay stopped: once at once, and then whenever nothing else is said."""
+        failure = self.feed.failure
+        if failure is None or (failure == self._failure and self.query_one("#message", Static).display):
+            return
+        self._failure = failure
+        self.say(f"the replay stopped here: {failure}; vertumnus audit looks at the log", "error")
 
     def _say_nothing(self) -> None:
         self.say("")

@@ -259,9 +259,30 @@ def test_a_replay_that_breaks_is_told(recorded_run: RunDir, tmp_path: Path) -> N
         assert text_of(app, "#message").startswith("the replay stopped here: ")
         assert "arrived" in text_of(app, "#counts")
         await pilot.press("left", "w", "o")
+        assert "LIVE" in text_of(app, "#top")
+        growing.end()
+        await until(pilot, lambda: "killed" in text_of(app, "#top"), "how the run ended")
+        assert "replay, end" in text_of(app, "#top") and "lost" not in text_of(app, "#top")
+        assert text_of(app, "#message").startswith("the run has ended: killed")
+        await pilot.press("b", "d")
+        assert "the run has ended, nothing can be changed" in text_of(app, "#message")
 
     drive(app, script)
+
+
+def test_a_run_that_goes_before_a_newer_one(recorded_run: RunDir, tmp_path: Path) -> None:
+    """Without a name the console opens the newest run that is going; where none is, the newest."""
+    growing = GrowingRun(tmp_path, recorded_run, "going")
+    GrowingRun(tmp_path, recorded_run, "interrupted", number=2).end()
+
+    def opened() -> str:
+        app = console(tmp_path, "latest", speed=1.0)
+        app.let_go()
+        return app.get_default_screen().shown.name
+
+    assert opened() == "going"
     growing.end()
+    assert opened() == "interrupted"
 
 
 def test_unknown_run_is_a_message(

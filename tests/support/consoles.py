@@ -20,8 +20,8 @@ from vertumnus_console.player import Player
 class GrowingRun:
     """A run that is still going: the first part of another's log, and the rest when asked."""
 
-    def __init__(self, runs_dir: Path, source: RunDir, name: str = "trial") -> None:
-        start = RunStart(run_id=a_ulid(1), name=name, overrides=())
+    def __init__(self, runs_dir: Path, source: RunDir, name: str = "trial", number: int = 1) -> None:
+        start = RunStart(run_id=a_ulid(number), name=name, overrides=())
         self.run = RunDir.create(runs_dir, start, "")
         header, records = read_log(source.log)
         self._writer = LogWriter(self.run.log, header)

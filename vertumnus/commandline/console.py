@@ -33,7 +33,7 @@ def console_parser() -> Parser:
         nargs="*",
         action=_AtMostTwo,
         metavar="RUN",
-        help=f"{RUN}; default the newest; two stand side by side",
+        help=f"{RUN}; default the newest that is going, else the newest; two stand side by side",
     )
     parser.add_argument(
         "--speed", type=_speed, default=1.0, metavar="N", help="play N seconds of the run a second; default 1"
