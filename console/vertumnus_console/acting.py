@@ -187,7 +187,7 @@ class OperatorScreen(RunScreen):
                 self._act(Wish(kind, workers))
 
         title = f"{kind} {' + '.join(map(str, workers))}{'?' if is_asked else ''}"
-        future = self.feed.answer(lambda player: preview(player, kind, workers))
+        future = self.feed.answer(lambda player: preview(player, kind, workers), once_there=not is_asked)
         self.app.push_screen(ConfirmMove(title, future, is_asked=is_asked), decided)
 
     def _choose_place(

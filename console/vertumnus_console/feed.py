@@ -36,13 +36,18 @@ class Feed(Thread):
         self._player = player
         self._desk = desk
         self._asks: SimpleQueue[Ask | None] = SimpleQueue()
+        self._once_there: list[Ask] = []
+        """What waits until the replay is where it was sent."""
 
     def ask(self, what: Ask) -> None:
         """Have *what* done with the player; returns at once."""
         self._asks.put(what)
 
-    def answer(self, what: Callable[[Player], _T]) -> "Future[_T]":
-        """Return the future result of *what*, asked of the player between two events."""
+    def answer(self, what: Callable[[Player], _T], *, once_there: bool = False) -> "Future[_T]":
+        """Return the future result of *what*, asked of the player between two events.
+
+        With *once_there* it is asked when the replay is where it was sent, and not on its way.
+        """
         future: Future[_T] = Future()
 
         def settle(player: Player) -> None:
@@ -51,7 +56,7 @@ class Feed(Thread):
             except Exception as error:  # the asker tells it
                 future.set_exception(error)
 
-        self._asks.put(settle)
+        self._asks.put(settle if not once_there else lambda _player: self._once_there.append(settle))
         return future
 
     def act(self, wish: Wish) -> None:
@@ -108,6 +113,8 @@ class Feed(Thread):
         while True:
             began = monotonic()
             has_more = self._player.turn(began)
+            if not has_more:
+                self._arrived()
             if not has_more or monotonic() >= due:
                 due = began + INTERVAL_S
                 self._desk.turn(self._player.is_live, monotonic())
@@ -115,6 +122,12 @@ class Feed(Thread):
                 self.latest = self._player.snapshot()
             if not self._obey(0.0 if has_more else self._patience_s(due)):
                 return
+
+    def _arrived(self) -> None:
+        """Do what waited for the replay to be where it was sent."""
+        waiting, self._once_there = self._once_there, []
+        for what in waiting:
+            what(self._player)
 
     def _patience_s(self, due: float) -> float | None:
         """Return how long there is nothing to do but what is asked [s]; None: for ever."""

@@ -157,6 +157,13 @@ class Player:
         return self._is_live
 
     @property
+    def stands_at(self) -> Nanoseconds:
+        """The instant that the replay stands at: the one that was asked for, once it is there."""
+        if self._target is not None and not self._is_seeking:
+            return self._target
+        return self.replay.now_ns or 0
+
+    @property
     def is_at_rest(self) -> bool:
         """Whether nothing will change until somebody asks for it."""
         return not (self._is_live or self._is_seeking or self._playing)
@@ -186,9 +193,7 @@ class Player:
 
     def snapshot(self) -> Snapshot:
         """Return what there is to draw; on the way back to an instant, what was shown before."""
-        at = self.replay.now_ns or 0
-        if self._target is not None and not self._is_seeking:
-            at = self._target
+        at = self.stands_at
         if self._shown is None or not self._is_seeking or at > self._shown.now_ns:
             self._shown = view_of(self.replay.pool, self.replay.folds, self.header.block_tokens, at)
             self._looked = self._look_closely(at)

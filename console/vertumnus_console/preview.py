@@ -22,7 +22,7 @@ from vertumnus.run.forecasting import assumptions
 from vertumnus.serving.snapshot import take_snapshot
 from vertumnus_console.player import Player
 from vertumnus_console.replay import Replay
-from vertumnus_console.words import LABEL, brief, duration, labelled, percent
+from vertumnus_console.words import LABEL, brief, clock, duration, labelled, percent
 
 NAMED = 10
 """Workers that are named at most."""
@@ -33,6 +33,8 @@ SPAN_NS: Nanoseconds = 60 * SECOND
 class Preview(NamedTuple):
     """A move that is legal now, and what it would do."""
 
+    at_ns: Nanoseconds
+    """The instant that it is of."""
     move: Move
     lines: tuple[str, ...]
     """What is known at once."""
@@ -41,23 +43,23 @@ class Preview(NamedTuple):
 
 
 def preview(player: Player, kind: Direction, workers: tuple[CpGroup, ...]) -> Preview:
-    """Return what *kind* of *workers* would do now. Raises ConfigError when it is illegal."""
-    replay, now = player.replay, player.replay.now_ns or 0
+    """Return what *kind* of *workers* would do where *player* stands; raises ConfigError if it is illegal."""
+    replay, now = player.replay, player.stands_at
     try:
         move = replay.pool.control.legal_move(kind, workers)
     except ConfigError as error:
-        raise ConfigError(*error.problems, *_instead(replay, kind)) from error
+        raise ConfigError(*error.problems, *_instead(replay, kind, now)) from error
     lines = [
         *_composition(replay, move),
         *_drain(replay, move, now),
         *_blocks(replay, move),
         *_mode(replay, now),
     ]
-    return Preview(move, tuple(lines), _question(replay, move, now))
+    return Preview(now, move, tuple(lines), _question(replay, move, now))
 
 
-def _instead(replay: Replay, kind: Direction) -> Iterator[str]:
-    """Yield which workers a *kind* is possible for, so that one need not try them all."""
+def _instead(replay: Replay, kind: Direction, now: Nanoseconds) -> Iterator[str]:
+    """Yield which workers a *kind* is possible for at *now*, so that one need not try them all."""
     control, possible = replay.pool.control, []
     for group in control.pool.groups:
         workers = (group,) if kind == "split" else (group, group.sibling)
@@ -65,7 +67,8 @@ def _instead(replay: Replay, kind: Direction) -> Iterator[str]:
             control.legal_move(kind, workers)
             possible.append(str(group))
     shown = ", ".join(possible[:NAMED]) + (", ..." if len(possible) > NAMED else "")
-    yield f"a {kind} is possible now for {shown}" if possible else f"no {kind} is possible now"
+    at = clock(now)
+    yield f"a {kind} is possible at {at} for {shown}" if possible else f"no {kind} is possible at {at}"
 
 
 def forecast(question: Question) -> tuple[str, ...]:

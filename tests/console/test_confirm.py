@@ -9,11 +9,17 @@ from textual.app import App
 from tests.support.consoles import text_of, until
 from vertumnus.domain.cluster import CpGroup
 from vertumnus.domain.move import Move
+from vertumnus.domain.units import SECOND
 from vertumnus_console.dialogs import confirm
 from vertumnus_console.dialogs.confirm import ConfirmMove
 from vertumnus_console.preview import Preview
 
-PREVIEW = Preview(Move("split", (CpGroup(0, 4),), (CpGroup(0, 2), CpGroup(2, 2))), ("a line",), None)  # type: ignore[arg-type]
+PREVIEW = Preview(
+    554 * SECOND,
+    Move("split", (CpGroup(0, 4),), (CpGroup(0, 2), CpGroup(2, 2))),
+    ("a line",),
+    None,  # type: ignore[arg-type]
+)
 
 
 @pytest.mark.parametrize("is_foretold", [False, True])
@@ -32,6 +38,7 @@ def test_yes_need_not_wait_for_the_forecast(monkeypatch: pytest.MonkeyPatch, is_
             assert answers == [] and text_of(app, "#choice") == "n or escape: leave it"
             told.set_result(PREVIEW)
             await until(pilot, lambda: "without the forecast" in text_of(app, "#choice"), "the question")
+            assert app.screen.query_one(".dialog").border_title == "split 0x4? at 9:14.0"
             assert "forecasting" in text_of(app, "#forecast")
             if is_foretold:
                 foretold.set_result(("stay", "split"))

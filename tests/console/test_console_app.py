@@ -12,8 +12,10 @@ from vertumnus.domain.facts import RankLost
 from vertumnus.records.run_dir import RunDir
 from vertumnus_console.__main__ import console, main
 from vertumnus_console.app import ConsoleApp
+from vertumnus_console.dialogs.confirm import ConfirmMove
 from vertumnus_console.keys import KEYS
 from vertumnus_console.panes.workers import WorkersPane, row
+from vertumnus_console.words import clock
 
 
 def of(run: RunDir) -> ConsoleApp:
@@ -266,6 +268,25 @@ def test_a_replay_that_breaks_is_told(recorded_run: RunDir, tmp_path: Path) -> N
         assert text_of(app, "#message").startswith("the run has ended: killed")
         await pilot.press("b", "d")
         assert "the run has ended, nothing can be changed" in text_of(app, "#message")
+
+    drive(app, script)
+
+
+def test_a_preview_is_of_the_instant_that_is_shown(recorded_run: RunDir) -> None:
+    """Asked for on the way to an instant, it is of that instant, and the dialog names it."""
+    app = of(recorded_run)
+
+    async def script(pilot: "Pilot[None]") -> None:
+        await at_end(pilot, app)
+        await pilot.press("down", "left", "s")
+        dialog = app.screen
+        assert isinstance(dialog, ConfirmMove)
+        await until(pilot, lambda: "composition" in text_of(app, "#preview"), "the preview")
+        run = app.screen_stack[0]
+        await until(
+            pilot, lambda: run.is_settled and "PAUSED" in run.query_one("#top").content.plain, "there"
+        )
+        assert dialog.query_one(".dialog").border_title == f"split 0x4 at {clock(run.drawn.view.now_ns)}"
 
     drive(app, script)
 

@@ -12,6 +12,7 @@ from textual.widgets import Static
 
 from vertumnus.domain.errors import ConfigError
 from vertumnus_console.preview import Preview, forecasting
+from vertumnus_console.words import clock
 
 ASKED = "y or enter: do it    n or escape: leave it"
 ASKED_EARLY = "y or enter: do it without the forecast    n or escape: leave it"
@@ -71,6 +72,7 @@ class ConfirmMove(ModalScreen[bool]):
         if error is None:
             self._is_legal = True
             told = self._preview.result()
+            self.query_one(".dialog").border_title = f"{self._title} at {clock(told.at_ns)}"
             self._tell("preview", *told.lines)
             self._tell("forecast", "next minute  forecasting, which takes a moment ...")
             self._forecast = forecasting(told.question)
