@@ -57,7 +57,10 @@ class OperatorScreen(RunScreen):
         """Say what operators did since, and what was refused; the run's end is said last."""
         for refusal in self.feed.refusals():
             self.say(f"refused: {refusal}", "error")
-        new = now.view.acts[_shared(before, now) :] if before and now.follows and before.follows else ()
+        read = {act.action_id for act in now.view.acts}
+        new = [act for act in self.feed.answers() if act.action_id not in read]
+        if before is not None and _is_news(before) and _is_news(now):
+            new += now.view.acts[_shared(before, now) :]
         if new:
             self.say(str(new[-1]), "" if new[-1].accepted else "error")
         super().told(before, now)
@@ -79,10 +82,15 @@ class OperatorScreen(RunScreen):
             return
         self._act(Wish("reopen" if worker in held(self.drawn.view) else "drain", (worker,)))
 
-    def action_mode(self) -> None:
-        """Let the controller move workers, or stop it."""
-        if self._may("auto") and self.drawn is not None:
-            self._act(Wish("manual" if self.drawn.view.mode == "auto" else "auto"))
+    def action_auto(self) -> None:
+        """Let the controller move workers, whatever became of the mode since the screen was drawn."""
+        if self._may("auto"):
+            self._act(Wish("auto"))
+
+    def action_manual(self) -> None:
+        """Take the composition from the controller."""
+        if self._may("manual"):
+            self._act(Wish("manual"))
 
     def action_freeze(self) -> None:
         """Let nobody move workers, or operators again."""
@@ -221,6 +229,11 @@ class OperatorScreen(RunScreen):
     def _act(self, wish: Wish) -> None:
         self.say(f"{wish.action} ...")
         self.feed.act(wish)
+
+
+def _is_news(snapshot: Snapshot) -> bool:
+    """Return whether what is new there has just happened: it is the end, of a log that was read up to it."""
+    return snapshot.follows and snapshot.end_ns is not None
 
 
 def _shared(before: Snapshot, now: Snapshot) -> int:

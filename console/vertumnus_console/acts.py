@@ -47,5 +47,9 @@ class Acts:
             return
         if wish.action == "speed" and order.accepted and isinstance(wish.value, int | float):
             self.speed = float(wish.value)
-        what = wished(wish)
-        self.acts.append(Act(wish.at, wish.action_id, wish.who, what, order.accepted, order.reason))
+        self.acts.append(act_of(wish, order.accepted, order.reason))
+
+
+def act_of(wish: OperatorActed, accepted: bool, reason: str) -> Act:
+    """Return *wish* with its answer."""
+    return Act(wish.at, wish.action_id, wish.who, wished(wish), accepted, reason)

@@ -8,7 +8,8 @@ from typing import NamedTuple
 
 from vertumnus.actions.client import ActionClient, NotConnected
 from vertumnus.domain.cluster import CpGroup
-from vertumnus.domain.facts import Action
+from vertumnus.domain.facts import Action, OperatorActed
+from vertumnus_console.acts import Act, act_of
 
 RETRY_S = 1.0
 """Between two tries to connect [s]."""
@@ -58,8 +59,12 @@ class Desk:
         self._next_try = 0.0
         self._problem = ""
         self._is_live = False
+        self._asked: dict[int, Wish] = {}
+        """What this connection has no answer to yet."""
         self.refusals: list[str] = []
         """What was refused without a place in the log; the screen takes them out."""
+        self.answers: list[Act] = []
+        """What became of the others: the log has it too, but may not be read that far; taken out as well."""
 
     @property
     def state(self) -> DeskState:
@@ -86,13 +91,13 @@ class Desk:
             self._connect()
 
     def act(self, wish: Wish) -> None:
-        """Ask the run for *wish*; its answer is read from the log, or here when it never got there."""
+        """Ask the run for *wish*; `turn` reads its answer."""
         client = self._client
         if client is None:
             self.refusals.append(f"{wish.action}: not connected; {self._advice()}")
             return
         try:
-            client.act(*wish)
+            self._asked[client.act(*wish)] = wish
         except NotConnected as error:
             self._lose(error)
             self.refusals.append(f"{wish.action}: {error}")
@@ -102,6 +107,7 @@ class Desk:
         if self._client is not None:
             self._client.close()
             self._client = None
+            self._asked.clear()
         if self._connecting is not None:
             self._connecting.add_done_callback(_hang_up)
             self._connecting = None
@@ -137,7 +143,13 @@ class Desk:
         except NotConnected as error:
             self._lose(error)
             return
-        self.refusals += [answer.reason for answer in answers if answer.action_id is None]
+        for answer in answers:
+            wish = self._asked.pop(answer.number)
+            if answer.action_id is None:
+                self.refusals.append(answer.reason)
+            else:
+                fact = OperatorActed(0, answer.action_id, self._who, *wish)
+                self.answers.append(act_of(fact, answer.accepted, answer.reason))
 
     def _lose(self, error: NotConnected) -> None:
         self._problem = str(error)

@@ -8,6 +8,7 @@ from time import monotonic
 from typing import TypeAlias, TypeVar
 
 from vertumnus.domain.errors import VertumnusError
+from vertumnus_console.acts import Act
 from vertumnus_console.desk import Desk, DeskState, Wish
 from vertumnus_console.player import Player, Snapshot
 
@@ -66,6 +67,11 @@ class Feed(Thread):
     def refusals(self) -> list[str]:
         """Take out what was refused without a place in the log."""
         told, self._desk.refusals = self._desk.refusals, []
+        return told
+
+    def answers(self) -> list[Act]:
+        """Take out what the run answered otherwise."""
+        told, self._desk.answers = self._desk.answers, []
         return told
 
     def stop(self) -> None:

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from vertumnus.domain.cluster import CpGroup
 from vertumnus.domain.facts import Action
+from vertumnus.policy.reconfig.mode import Mode
 from vertumnus_console.desk import DeskState, Link
 from vertumnus_console.keys import Key
 from vertumnus_console.panes.cluster import ClusterPane
@@ -18,7 +19,8 @@ NEEDS: dict[str, Action] = {
     "split": "split",
     "merge": "merge",
     "drain": "drain",
-    "mode": "auto",
+    "auto": "auto",
+    "manual": "manual",
     "freeze": "off",
     "copy": "copy",
     "reclaim": "reclaim",
@@ -27,6 +29,11 @@ NEEDS: dict[str, Action] = {
     "hold": "speed",
 }
 """What the run must take for a key to be offered, by the key's name."""
+POINTLESS: dict[str, tuple[Mode, ...]] = {
+    "auto": (Mode.AUTO,),
+    "manual": (Mode.MANUAL, Mode.ADVISE, Mode.OFF),
+}
+"""Modes in which a key that asks for another has nothing to offer; pressed, it asks all the same."""
 PREVIEWED = ("split", "merge")
 """What can be looked at without being done, as in a replay."""
 ON_PANES: dict[str, type[Pane] | UnionType] = {
@@ -52,6 +59,8 @@ def is_offered(name: str, standing: Standing) -> bool:
         return False
     if name == "undo" and not _has_tuned(drawn):
         return False
+    if drawn is not None and drawn.view.mode in POINTLESS.get(name, ()):
+        return False
     needed = NEEDS.get(name)
     if needed is not None:
         return needed in desk.actions or (name in PREVIEWED and desk.link is Link.NONE)
@@ -73,8 +82,6 @@ def held(view: ClusterView) -> set[CpGroup]:
 
 def _label(key: Key, view: ClusterView, standing: Standing) -> str | None:
     """Return another label than the key's own; None when that one is right."""
-    if key.name == "mode" and view.mode == "auto":
-        return "Manual"
     if key.name == "freeze" and view.mode == "off":
         return "Unfreeze"
     if key.name == "hold" and view.speed == 0.0:

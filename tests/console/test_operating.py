@@ -9,7 +9,7 @@ import pytest
 from textual.pilot import Pilot
 
 from tests.support.consoles import GrowingRun, drive, text_of, until
-from tests.support.operating import acted, attached, point, says
+from tests.support.operating import acted, attached, point, says, tune
 from tests.support.paced_runs import paced_run
 from tests.support.trials import TRIALS, Operator, check_tried, try_all
 from vertumnus.domain.cluster import CpGroup
@@ -94,6 +94,47 @@ def test_a_controller_that_is_none_cannot_be_turned_on(tmp_path: Path) -> None:
             await attached(pilot, app)
             await pilot.press("a")
             await says(pilot, app, "ann: auto refused, controller=manual has no controller")
+
+        drive(app, script)
+
+
+def test_giving_back_what_the_controller_has_taken_by_itself(tmp_path: Path) -> None:
+    """a asks for AUTO in AUTO too, as when a hold has just ended; g takes over, also from a hold."""
+    with paced_run(tmp_path, "controller=thresholds") as going:
+        app = console(tmp_path, "latest", speed=1.0, who="ann")
+        bob = going.client("bob")
+
+        async def script(pilot: "Pilot[None]") -> None:
+            await attached(pilot, app)
+            assert "g Manual" in text_of(app, "#keys") and "a Auto" not in text_of(app, "#keys")
+            await pilot.press("a")
+            await says(pilot, app, "ann: auto accepted")
+            assert bob.wait(bob.act("merge", (CpGroup(32, 2), CpGroup(34, 2))), 30).accepted
+            await until(pilot, lambda: "HOLD" in text_of(app, "#top"), "on hold")
+            assert "a Auto  g Manual" in text_of(app, "#keys")
+            await pilot.press("g")
+            await says(pilot, app, "ann: manual accepted")
+            await until(pilot, lambda: "MANUAL" in text_of(app, "#top"), "by hand")
+            assert "a Auto" in text_of(app, "#keys") and "g Manual" not in text_of(app, "#keys")
+
+        drive(app, script)
+        assert [fact.action for fact in acted(going.run)] == ["auto", "merge", "manual"]
+
+
+def test_an_answer_does_not_wait_for_the_screen(tmp_path: Path) -> None:
+    """What the run says is told at once, though the screen shows an instant before it."""
+    with paced_run(tmp_path):
+        app = console(tmp_path, "latest", speed=1.0, who="ann")
+
+        async def script(pilot: "Pilot[None]") -> None:
+            await attached(pilot, app)
+            await pilot.press("home")
+            await until(pilot, lambda: "PAUSED" in text_of(app, "#top"), "the start")
+            await pilot.press("a")
+            await says(pilot, app, "ann: auto refused, controller=manual has no controller")
+            await tune(pilot, app, "1.5")
+            await says(pilot, app, "ann: tune policy.beta 1.5 accepted, policy.beta 1 -> 1.5")
+            assert not app.screen.drawn.view.acts
 
         drive(app, script)
 

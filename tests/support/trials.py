@@ -119,8 +119,8 @@ class Trial(NamedTuple):
 
 
 async def _manual(ann: Operator) -> None:
-    await ann.shows(lambda: "a Manual" in text_of(ann.app, "#keys"), "the controller moves")
-    await ann.press("a")
+    await ann.shows(lambda: "g Manual" in text_of(ann.app, "#keys"), "the controller moves")
+    await ann.press("g")
     await ann.says("ann: manual accepted")
 
 
@@ -260,7 +260,7 @@ async def _speed_too_high(ann: Operator) -> None:
 
 
 TRIALS: dict[Action, Trial] = {
-    "manual": Trial(("mode",), _manual, None),
+    "manual": Trial(("manual",), _manual, None),
     "merge": Trial(("merge",), _merge, _merge_while_frozen),
     "split": Trial(("split",), _split, _split_while_frozen),
     "off": Trial(("freeze",), _off, None),
@@ -271,7 +271,7 @@ TRIALS: dict[Action, Trial] = {
     "tune": Trial(("parameters",), _tune, _tune_too_low),
     "undo": Trial(("undo",), _undo, _undo_nothing),
     "speed": Trial(("faster", "slower", "hold"), _speed, _speed_too_high),
-    "auto": Trial(("mode",), _auto, None),
+    "auto": Trial(("auto",), _auto, None),
 }
 """In an order in which each finds what it needs; ``auto`` is refused by a run without a controller."""
 
