@@ -25,6 +25,14 @@ def test_boxes_are_as_wide_as_degrees() -> None:
     assert line == "node 0 [CP2 > 3q 1.00 s   ][CP1 .   ][CP1 x   ]"
 
 
+def test_boxes_of_a_small_pool_name_their_workers() -> None:
+    """Four ranks on 120 columns: with a queue and without, the line has room for who it is."""
+    busy = replace(LEFT, state="prefill", queued=12, queue_ns=12 * SECOND)
+    line = strip((PAIR, busy, replace(LEFT, group=CpGroup(3, 1))), FOUR, 118).plain
+    boxes = "CP2 > 3q 1.00 s  worker 0x2", "CP1 > 12q 12.00 s  2x1", "CP1 . idle  worker 3x1"
+    assert [box.strip(" ]") for box in line.split("[")[1:]] == list(boxes) and len(line) == 7 + 4 * 27
+
+
 def test_boxes_are_filled_by_work() -> None:
     """The busiest, if it has two seconds of work, is filled to the end, the others in proportion to it."""
     busiest = replace(LEFT, group=CpGroup(2, 1), state="prefill", queue_ns=4 * SECOND)

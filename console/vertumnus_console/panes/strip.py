@@ -37,8 +37,8 @@ HUES: dict[State, str] = {
 FULL_NS: Nanoseconds = 2 * SECOND
 """A box is full with this much predicted work, or with that of the busiest worker, if it has more."""
 LEGEND = "> prefill . idle ~ waiting ! stalled - draining # drained = forming x lost"
-WIDEST = 20
-"""Characters a rank at most: more spreads a small pool too thin to compare."""
+WIDEST = 30
+"""Characters a rank at most, all that a box says: more spreads a small pool too thin to compare."""
 QUIET: tuple[State, ...] = ("idle", "lost", "drained", "forming")
 """States without a queue that says something."""
 
@@ -134,11 +134,14 @@ def _captions(worker: WorkerView) -> Iterator[str]:
     degree, mark = worker.group.degree, MARKS[worker.state]
     if worker.state in QUIET:
         yield f"CP{degree} {mark} {worker.state}  worker {worker.group}"
+        yield f"CP{degree} {mark} {worker.state}  {worker.group}"
         yield f"CP{degree} {mark} {worker.state}"
     else:
         queue = f"{worker.queued}q"
-        yield f"CP{degree} {mark} {queue} {duration(to_seconds(worker.queue_ns))}  worker {worker.group}"
-        yield f"CP{degree} {mark} {queue} {duration(to_seconds(worker.queue_ns))}"
+        work = duration(to_seconds(worker.queue_ns))
+        yield f"CP{degree} {mark} {queue} {work}  worker {worker.group}"
+        yield f"CP{degree} {mark} {queue} {work}  {worker.group}"
+        yield f"CP{degree} {mark} {queue} {work}"
         yield f"CP{degree} {mark} {queue}"
         yield f"{degree}{mark}{queue}"
     yield f"CP{degree} {mark}"
