@@ -267,7 +267,9 @@ def test_a_replay_that_breaks_is_told(recorded_run: RunDir, tmp_path: Path) -> N
         assert "replay, end" in text_of(app, "#top") and "lost" not in text_of(app, "#top")
         assert text_of(app, "#message").startswith("the run has ended: killed")
         await pilot.press("b", "d")
-        assert "the run has ended, nothing can be changed" in text_of(app, "#message")
+        assert "drain: the run has ended, nothing can be changed" in text_of(app, "#message")
+        await pilot.press("p")
+        assert "tune: the run has ended, nothing can be changed" in text_of(app, "#message")
 
     drive(app, script)
 

@@ -114,8 +114,8 @@ def test_a_tune_counts_from_the_next_placement() -> None:
     ("setting", "value", "said"),
     [
         ("policy.beta", 0.5, "tune policy.beta: beta must be at least 1, got 0.5"),
-        ("policy.beta", "much", "tune policy.beta: expected `float`, got `str`"),
-        ("policy.beta", None, "tune policy.beta: expected `float`, got `null`"),
+        ("policy.beta", "much", "tune policy.beta: found 'much', must be a number"),
+        ("policy.beta", None, "tune policy.beta: found null, must be a number"),
         ("policy.bta", 2.0, "allowed: policy.beta, policy.gpu_time_weight"),
         ("policy.queue_estimate", "remaining", "tune policy.queue_estimate: cannot be changed live"),
         ("controller.upper", 1.0, "cannot be changed live"),
@@ -149,6 +149,8 @@ def test_the_correction_can_be_switched(value: object, enabled: bool) -> None:
     (answer,) = control.handle(wish)
     assert answer.accepted, answer
     assert control.operators.settings()["correction.enabled"] is enabled
+    (answer,) = control.handle(OperatorActed(2, 2, "tester", "tune", (), "correction.enabled", 2))
+    assert answer.reason == "tune correction.enabled: found 2, must be true or false"
     assert "correction.enabled" not in a_control_plane().operators.settings()
 
 

@@ -16,6 +16,9 @@ SAFE: dict[str, tuple[str, ...]] = {
 }
 """What can be changed between two decisions without touching what was decided: by part of the config."""
 
+ALLOWED: dict[Any, str] = {int: "a whole number", float: "a number", bool: "true or false"}
+"""What a parameter may be, by the type of its field; those of `SAFE` have these."""
+
 Value: TypeAlias = int | float | str | None
 
 
@@ -96,7 +99,8 @@ def _changed(config: Struct, setting: str, name: str, value: Value) -> Struct:
             config, **{name: msgspec.convert(value, field.type, strict=field.type is not bool)}
         )
     except msgspec.ValidationError as error:
-        raise ConfigError(f"tune {setting}: {str(error)[0].lower()}{str(error)[1:]}") from error
+        found = "null" if value is None else repr(value)
+        raise ConfigError(f"tune {setting}: found {found}, must be {ALLOWED[field.type]}") from error
     except ValueError as error:
         raise ConfigError(*(f"tune {setting}: {line}" for line in str(error).splitlines())) from error
 

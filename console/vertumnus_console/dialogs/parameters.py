@@ -1,5 +1,6 @@
 """The parameters that can be changed while a run goes: pick one, write its value."""
 
+from math import isfinite
 from typing import ClassVar, NamedTuple
 
 from textual.app import ComposeResult
@@ -60,10 +61,12 @@ class Parameters(ModalScreen[Setting | None]):
 
 
 def number(text: str) -> Value:
-    """Return *text* as the number that it is, else as it is: the run says what it wants instead."""
+    """Return *text* as the finite number that it is, else as it is: the run says what it wants instead."""
     for kind in (int, float):
         try:
-            return kind(text.strip())
+            read = kind(text.strip())
         except ValueError:
             continue
+        if isfinite(read):
+            return read
     return text.strip()
