@@ -108,6 +108,7 @@ class Feed(Thread):
         """Keep to the desk, and to what is shown, of a run whose replay has stopped."""
         is_live = True
         while self._obey(INTERVAL_S if is_live else None):
+            self._arrived()
             is_live = self._player.look_whether_live()
             self._desk.turn(is_live, monotonic())
             self.desk = self._desk.state

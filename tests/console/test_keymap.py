@@ -29,7 +29,7 @@ def test_names_get_keys(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ('splt = "S"', "splt: no such name; allowed: back, busiest"),
+        ('splt = "S"', "splt: no such name; allowed: auto, back, busiest"),
         ("split = 5", "split: found 5, must be a key"),
         ('split = ""', "split: found '', must be a key"),
         ('split = "m"', "key 'm' is given to split and merge"),
