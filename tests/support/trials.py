@@ -219,9 +219,9 @@ async def _tune(ann: Operator) -> None:
 
 async def _tune_too_low(ann: Operator) -> None:
     await tune(ann.pilot, ann.app, "nan")
-    await ann.says("policy.beta nan refused, tune policy.beta: found 'nan', must be a number")
+    await ann.says("policy.beta nan refused, found 'nan', must be a number")
     await tune(ann.pilot, ann.app, "0.5")
-    await ann.says("policy.beta 0.5 refused, tune policy.beta: beta must be at least 1, got 0.5")
+    await ann.says("policy.beta 0.5 refused, beta must be at least 1, got 0.5")
 
 
 async def _undo(ann: Operator) -> None:
