@@ -7,19 +7,26 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 
 from vertumnus import __version__
-from vertumnus.commandline.exit_codes import BAD_INPUT, OK, exit_code_of
-from vertumnus.commandline.flags import HELP, read_flags
-from vertumnus.domain.errors import ConfigError
 
 Verb = Callable[[Sequence[str]], int]
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Do what the command line *argv* (sys.argv without the program) says; return the exit code."""
-    return exit_code_of(_dispatch, argv)
+    try:
+        # here, as all that takes a while: Ctrl-C during an import is one as any other
+        from vertumnus.commandline.exit_codes import exit_code_of
+
+        return exit_code_of(_dispatch, argv)
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        return 130  # INTERRUPTED, of what is not imported yet
 
 
 def _dispatch(words: Sequence[str]) -> int:
+    from vertumnus.commandline.exit_codes import BAD_INPUT, OK
+    from vertumnus.commandline.flags import HELP
+
     if not words:
         print(HELP, end="", file=sys.stderr)
         return BAD_INPUT
@@ -42,6 +49,7 @@ def _is_verb_like(word: str) -> bool:
 def _verb(word: str) -> Verb:
     if word not in VERBS:
         from vertumnus.commandline.listing import unknown_verb
+        from vertumnus.domain.errors import ConfigError
 
         raise ConfigError(unknown_verb(word, VERBS))
     return VERBS[word]
@@ -52,6 +60,7 @@ def _verb(word: str) -> Verb:
 
 
 def _run(words: Sequence[str]) -> int:
+    from vertumnus.commandline.flags import read_flags
     from vertumnus.commandline.jobs import run_command
 
     return run_command(read_flags(words))

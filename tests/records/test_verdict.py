@@ -60,6 +60,22 @@ def test_unbalanced_books_are_invalid(changes: dict[str, object], said: str) -> 
     assert judge(good_metrics(), replace(BALANCED, **changes)).reasons == (said,)
 
 
+def test_an_interruption_is_one_reason_and_leaves_books_open() -> None:
+    """What open requests have reserved and pinned is no fault; what did not add up before it is."""
+    metrics = replace(good_metrics(), interrupted=3)
+    books = replace(BALANCED, ledger_ns=5, pinned_blocks=3, blocks_held=6)
+    said = judge(metrics, books, ("4 of 14 planned requests never arrived",), is_interrupted=True)
+    assert said.reasons == ("interrupted with 3 requests open", "4 of 14 planned requests never arrived")
+    broken = judge(metrics, replace(books, problems=("rank 2 is lost",)), is_interrupted=True)
+    assert broken.reasons == ("interrupted with 3 requests open", "rank 2 is lost")
+
+
+def test_an_interruption_without_open_requests_is_still_one() -> None:
+    """A run that was stopped is INVALID even where every request that came had ended."""
+    verdict = judge(good_metrics(), BALANCED, is_interrupted=True)
+    assert verdict.verdict == "INVALID" and verdict.reasons == ("interrupted with 0 requests open",)
+
+
 def test_missing_books_and_problems_are_invalid() -> None:
     """A killed run closed no books; what the folds found counts too."""
     verdict = judge(good_metrics(), None, ("request 3 was ended after its end",))

@@ -133,3 +133,13 @@ def test_an_unknown_request_is_refused(runs_dir: Path, capsys) -> None:
         explain_run(find_run(runs_dir).run, 120)
     assert main(["explain", "latest", "x", "--runs-dir", str(runs_dir)]) == BAD_INPUT
     assert "request: found x, must be a whole number of at least 0" in capsys.readouterr().err
+
+
+def test_flags_stand_anywhere_among_the_words(runs_dir: Path, capsys) -> None:
+    """Between run and request too, where the run may be left out."""
+    capsys.readouterr()
+    place, told = ("--runs-dir", str(runs_dir)), []
+    for words in (("latest", "--json", "7"), ("--json", "latest", "7"), ("7", "--json"), ("--json", "7")):
+        assert main(["explain", *place, *words]) == OK
+        told.append(capsys.readouterr().out)
+    assert len(set(told)) == 1 and json.loads(told[0])["request_id"] == 7

@@ -176,7 +176,9 @@ def test_a_log_that_still_grows_can_be_previewed(moved_still, tmp_path, capsys) 
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (["split", "0x4"], "degree 2 is not supported; allowed: [4, 8]"),
+        (["split", "0x4"], "split 0x4: there is no worker 0x4; in its place: 0x8"),
+        (["split", "99x4"], "there is no worker 99x4; in service: 0x8, 8x8, 16x8, 24x4, 28x4, 32x4, 36x4"),
+        (["split", "24x4"], "degree 2 is not supported; allowed: [4, 8]"),
         (["split", "24x8"], "there is no worker 24x8; in its place: 24x4, 28x4"),
         (["merge", "0x8", "8x8"], "0x16 would not fit a node of 8 ranks"),
         (["merge", "24x4", "32x4"], "24x4 and 32x4 are not siblings"),

@@ -10,14 +10,14 @@ from vertumnus.domain.errors import ConfigError
 from vertumnus.domain.wording import counted
 from vertumnus.records.finish import salvage as salvage_run
 from vertumnus.records.run_dir import find_run, list_runs
-from vertumnus.serving.replay import Difference
+from vertumnus.serving.replay import Difference, ReplayStopped
 
 
 def audit(words: Sequence[str]) -> int:
     """``audit [RUN]``: replay a run's log twice and check the books at its end."""
     parser = run_parser("audit", "Replay a run's log: the same decisions, and books that balance?")
     parser.add_argument("run", nargs="?", default="latest", help=f"{RUN}; default latest")
-    read = parser.parse_args(list(words))
+    read = parser.parse_intermixed_args(list(words))
     from vertumnus.run.audit import audit_run  # here: it brings the whole core
 
     run = find_run(read.runs_dir, read.run).run
@@ -37,7 +37,7 @@ def salvage(words: Sequence[str]) -> int:
         "salvage", "Make the tables of a killed run from its log; all of them if none is named."
     )
     parser.add_argument("run", nargs="?", help=RUN)
-    read = parser.parse_args(list(words))
+    read = parser.parse_intermixed_args(list(words))
     listings = list_runs(read.runs_dir) if read.run is None else [find_run(read.runs_dir, read.run)]
     killed = [listing.run for listing in listings if read.run is not None or listing.status == "unfinished"]
     code = OK
@@ -54,9 +54,11 @@ def salvage(words: Sequence[str]) -> int:
     return code
 
 
-def _verdict(difference: Difference | None) -> str:
+def _verdict(difference: Difference | ReplayStopped | None) -> str:
     if difference is None:
         return "the same"
+    if isinstance(difference, ReplayStopped):
+        return str(difference)
     recorded, replayed = record_text(difference.recorded), record_text(difference.replayed)
     return f"record {difference.place} differs; recorded {recorded}, replayed {replayed}"
 

@@ -132,7 +132,7 @@ def _read(words: Sequence[str]) -> Namespace:
         help="; ".join(f"{key}: {figure.says}" for key, figure in FIGURES.items()),
     )
     add_forms(parser, ("json", "csv"))
-    return parser.parse_args(list(words))
+    return parser.parse_intermixed_args(list(words))
 
 
 def _listed(word: str) -> list[str]:

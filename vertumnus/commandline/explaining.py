@@ -23,7 +23,7 @@ def explain(words: Sequence[str]) -> int:
     parser.add_argument("run", nargs="?", default="latest", help=f"{RUN}; default latest")
     parser.add_argument("request", type=_number, help="the request's number in the run")
     parser.add_argument("--json", action="store_true", help="the numbers as JSON")
-    read = parser.parse_args(list(words))
+    read = parser.parse_intermixed_args(list(words))
     listing = find_run(read.runs_dir, read.run)
     found = explain_run(listing.run, read.request)
     if read.json:

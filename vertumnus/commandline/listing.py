@@ -25,7 +25,7 @@ def list_configs(words: Sequence[str]) -> int:
     """Print the options of the groups named in *words*, or of all; return the exit code."""
     parser = Parser(prog="vertumnus ls", description="What there is to choose from, by group.")
     parser.add_argument("groups", nargs="*", metavar="GROUP", help=f"of {', '.join(GROUPS)}; default all")
-    groups = parser.parse_args(list(words)).groups
+    groups = parser.parse_intermixed_args(list(words)).groups
     unknown = [
         f"ls {word}: no such group{did_you_mean(word, GROUPS)}" for word in groups if word not in GROUPS
     ]

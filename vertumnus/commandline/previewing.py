@@ -20,7 +20,7 @@ from vertumnus.run.preview import RunPreview, preview_run
 
 def preview(words: Sequence[str]) -> int:
     """``preview split|merge WORKER...``: replay a run up to an instant and try the move on a copy."""
-    read = _parser().parse_args(list(words))
+    read = _parser().parse_intermixed_args(list(words))
     listing = _run(read)
     at_ns = None if read.at is None else to_ns(read.at)
     found = preview_run(listing.run, (read.kind, read.workers), at_ns, to_ns(read.replay))

@@ -19,7 +19,7 @@ def rerun(words: Sequence[str]) -> int:
     """``rerun [RUN]``: run it again and compare; INVALID where it should be the same and is not."""
     parser = run_parser("rerun", "Run a stored run's configuration and seed again: is the result the same?")
     parser.add_argument("run", nargs="?", default="latest", help=f"{RUN}; default latest")
-    read = parser.parse_args(list(words))
+    read = parser.parse_intermixed_args(list(words))
     from vertumnus.run.rerun import operators_actions, run_again  # here: they bring the whole core
 
     run = find_run(read.runs_dir, read.run).run

@@ -42,7 +42,7 @@ def report(words: Sequence[str]) -> int:
         action="store_true",
         help="replace the file of --figure or --perfetto if it is there already",
     )
-    read = parser.parse_args(list(words))
+    read = parser.parse_intermixed_args(list(words))
     if read.list:
         names = report_names() if read.name is None else [read.name]
         print(in_columns([("report", "what it shows"), *((name, purpose_of(name)) for name in names)]))
@@ -88,7 +88,7 @@ def sql(words: Sequence[str]) -> int:
         "statement", nargs="?", help='for example "SELECT run_id, avg(ttft_s) FROM requests GROUP BY 1"'
     )
     parser.add_argument("--schema", action="store_true", help="show every table, its columns, what they mean")
-    read = parser.parse_args(list(words))
+    read = parser.parse_intermixed_args(list(words))
     if read.schema == (read.statement is not None):
         parser.error(
             "a statement or --schema is required" if not read.schema else "--schema: takes no statement"
@@ -104,7 +104,8 @@ def sql(words: Sequence[str]) -> int:
 
 def runs(words: Sequence[str]) -> int:
     """``runs``: list every run, the unfinished ones too."""
-    read = _parser("runs", "List every run, oldest first.", forms=("json", "csv")).parse_args(list(words))
+    parser = _parser("runs", "List every run, oldest first.", forms=("json", "csv"))
+    read = parser.parse_intermixed_args(list(words))
     commands.runs(read.runs_dir, _form(read))
     return OK
 

@@ -29,7 +29,7 @@ def fetch(words: Sequence[str]) -> int:
     parser.add_argument(
         "keys", nargs="*", metavar="key=value", help="other path, url or sha256 than its config's"
     )
-    read = parser.parse_args(words)
+    read = parser.parse_intermixed_args(words)
     workloads = _fetchable()
     if read.name is None:
         rows = [(name, str(workload["path"]), str(workload["url"])) for name, workload in workloads.items()]

@@ -28,7 +28,8 @@ Change = Callable[[Iterable[TraceRow]], Iterable[TraceRow]]
 
 def convert(words: Sequence[str]) -> int:
     """``trace convert FILE|generator=NAME OUT``: write a trace in another format."""
-    read = _parser("convert", "Write a trace in another format, rows in order of arrival.").parse_args(words)
+    parser = _parser("convert", "Write a trace in another format, rows in order of arrival.")
+    read = parser.parse_intermixed_args(words)
     files, keys = split(read.words)
     is_generated = any(key.startswith("generator=") for key in keys)
     out = _target_file(files, read, to_read=0 if is_generated else 1)
@@ -49,7 +50,7 @@ def capture(words: Sequence[str]) -> int:
         "the secret behind the hashes, made if missing; traces under one salt share ids. Default: forgotten"
     )
     parser.add_argument("--salt-file", type=Path, metavar="FILE", help=salt_help)
-    read = parser.parse_args(words)
+    read = parser.parse_intermixed_args(words)
     files, keys = split(read.words)
     out = _target_file(files, read)
     for file in files[:-1]:

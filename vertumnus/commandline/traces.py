@@ -52,7 +52,7 @@ def lint(words: Sequence[str]) -> int:
     """``trace lint FILE``: print every problem of a file, then what to mind; 2 when there is any problem."""
     parser = Parser(prog="vertumnus trace lint", description="Is every row as its format wants it?")
     parser.add_argument("source", nargs="+", metavar="FILE", help=f"files, {READING}")
-    source = source_of(parser.parse_args(list(words)).source, {"bad_rows": "error"})
+    source = source_of(parser.parse_intermixed_args(list(words)).source, {"bad_rows": "error"})
     try:
         details, notes, name = _looked_at(source, LINT_PROBLEMS)
     except ConfigError as error:
@@ -72,7 +72,7 @@ def stats(words: Sequence[str]) -> int:
     parser.add_argument("--json", action="store_true", help="as one JSON object")
     parser.add_argument("--figure", type=Path, metavar="FILE", help="draw it too; .png, .svg or .pdf")
     parser.add_argument("--force", action="store_true", help="replace the file of --figure")
-    read = parser.parse_args(list(words))
+    read = parser.parse_intermixed_args(list(words))
     if read.force and not read.figure:
         parser.error("--force: has no effect without --figure")
     draw = _drawing(read.figure, replace=read.force) if read.figure else None

@@ -58,7 +58,7 @@ def finish_run(
     metrics = summarise(records, header.records, bound)
     failures = () if failure is None else (failure,)
     problems = (*_never_arrived(start, metrics), *_losses(folds), *folds.problems)
-    verdict = judge(metrics, books, (*failures, *problems))
+    verdict = judge(metrics, books, (*failures, *problems), is_interrupted=status == "interrupted")
     row = RunRow(
         start=start,
         header=header,

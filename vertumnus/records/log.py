@@ -141,7 +141,12 @@ class LogRecords(Iterator[Record]):
     def __init__(self, path: Path, file: BinaryIO) -> None:
         self.truncated = False
         """After the last record: whether the log's end is torn; a killed writer's is."""
+        self._file = file
         self._records = _records(path, file)
+
+    def close(self) -> None:
+        """Read no more; after the last record it is done already."""
+        self._file.close()
 
     def __next__(self) -> Record:
         try:

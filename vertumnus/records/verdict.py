@@ -35,20 +35,35 @@ class Verdict(Struct, frozen=True):
     reasons: tuple[str, ...]
 
 
-def judge(metrics: Metrics, books: Books | None, problems: tuple[str, ...] = ()) -> Verdict:
+def judge(
+    metrics: Metrics,
+    books: Books | None,
+    problems: tuple[str, ...] = (),
+    *,
+    is_interrupted: bool = False,
+) -> Verdict:
     """Judge a run by its *metrics*, its *books* and the *problems* of its folds.
 
-    *books* is None for a run that was killed: it left none, which is a reason by itself.
+    *books* is None for a run that was killed: it left none, which is a reason by itself. One that
+    *is_interrupted* stands between two events, with the work of open requests in its books: of them
+    only the problems count.
     """
-    reasons = (*_metric_reasons(metrics), *_book_reasons(books), *problems)
+    if is_interrupted and books is not None:
+        own = (f"interrupted with {counted(metrics.interrupted, 'request')} open", *books.problems)
+    else:
+        own = (*_end_reasons(metrics), *_book_reasons(books))
+    reasons = (*own, *_metric_reasons(metrics), *problems)
     return Verdict("INVALID" if reasons else "VALID", reasons)
 
 
-def _metric_reasons(metrics: Metrics) -> Iterator[str]:
+def _end_reasons(metrics: Metrics) -> Iterator[str]:
     if metrics.requests == 0:
         yield "no request arrived"
     if metrics.interrupted:
         yield f"{metrics.interrupted} of {counted(metrics.requests, 'request')} did not end"
+
+
+def _metric_reasons(metrics: Metrics) -> Iterator[str]:
     if metrics.cached_tokens > metrics.input_tokens:
         yield f"{metrics.cached_tokens} cached tokens exceed {metrics.input_tokens} input tokens"
     limit = max(SEND_LAG_FLOOR_S, SEND_LAG_SHARE * (metrics.ttft_mean_s or 0.0))

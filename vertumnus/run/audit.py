@@ -1,6 +1,7 @@
 """The books of a stored run: its log replayed against fresh state machines (D9)."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import closing
 from typing import NamedTuple
 
 from vertumnus.domain.codec import Record
@@ -8,7 +9,7 @@ from vertumnus.domain.errors import ConfigError
 from vertumnus.records.log import read_log
 from vertumnus.records.run_dir import RunDir, RunEnd
 from vertumnus.run.pool import pool_of
-from vertumnus.serving.replay import Difference, replay_facts, replay_inputs
+from vertumnus.serving.replay import Difference, ReplayStopped, replay_facts, replay_inputs
 
 
 class Audit(NamedTuple):
@@ -17,10 +18,10 @@ class Audit(NamedTuple):
     records: int
     truncated: bool
     """Whether the log's end is cut off, as that of a killed run may be; everything before it was audited."""
-    facts: Difference | None
-    """First difference when facts go through a fresh control plane."""
-    inputs: Difference | None
-    """First difference when inputs go through a fresh fleet and control plane."""
+    facts: Difference | ReplayStopped | None
+    """First difference when facts go through a fresh control plane, or where it could not go on."""
+    inputs: Difference | ReplayStopped | None
+    """First difference when inputs go through a fresh fleet and control plane, or where they could not go on."""
     problems: tuple[str, ...]
     """What does not balance at the end of the replay."""
     open_requests: int
@@ -39,22 +40,34 @@ def audit_run(run: RunDir) -> Audit:
     """
     header, records = read_log(run.log)
     counted = _Counted(records)
-    facts = replay_facts(counted, pool_of(header).control)
+    facts = _found(lambda: replay_facts(counted, pool_of(header).control))
     for _ in counted:  # to the end, whatever was found
         pass
     if not counted.records:
         raise ConfigError(f"{run.log}: holds no records, there is nothing to replay")
     pool = pool_of(header)
-    inputs = replay_inputs(read_log(run.log).records, pool.fleet, pool.control)
+    with closing(read_log(run.log).records) as again:
+        inputs = _found(lambda: replay_inputs(again, pool.fleet, pool.control))
     still_open = pool.fleet.open_requests
+    if isinstance(inputs, ReplayStopped):  # in the middle of an event, where nothing needs to balance
+        problems: tuple[str, ...] = ("unknown, the replay stopped",)
+    else:
+        problems = (*_lost(run.end(), records.truncated, still_open), *pool.books().problems)
     return Audit(
         records=counted.records,
         truncated=records.truncated,
         facts=facts,
         inputs=inputs,
-        problems=(*_lost(run.end(), records.truncated, still_open), *pool.books().problems),
+        problems=problems,
         open_requests=still_open,
     )
+
+
+def _found(replay: Callable[[], Difference | None]) -> Difference | ReplayStopped | None:
+    try:
+        return replay()
+    except ReplayStopped as stop:
+        return stop
 
 
 def _lost(end: RunEnd | None, is_torn: bool, still_open: int) -> Iterator[str]:

@@ -2,14 +2,16 @@
 
 The log is replayed up to each placement of the request, all candidates are priced as they were, and the
 replay goes on until it shows when each candidate would in fact have been free for it: the jobs that stood
-before it there have ended by then.
+before it there have ended by then. A replay that places a request elsewhere than the log does explains nothing.
 """
 
+from collections import deque
+from contextlib import closing
 from typing import NamedTuple, cast
 
 from vertumnus.domain.cluster import CpGroup
 from vertumnus.domain.codec import INPUT, Body
-from vertumnus.domain.errors import ConfigError
+from vertumnus.domain.errors import ConfigError, VertumnusError
 from vertumnus.domain.facts import (
     AnyFact,
     FirstTokenEmitted,
@@ -21,8 +23,9 @@ from vertumnus.domain.facts import (
     StepStarted,
 )
 from vertumnus.domain.jobs import AnyOutcome
+from vertumnus.domain.orders import Prefill
 from vertumnus.domain.request import Request
-from vertumnus.domain.units import JobId, Nanoseconds, RequestId, Tokens
+from vertumnus.domain.units import JobId, Nanoseconds, RequestId, Tokens, to_seconds
 from vertumnus.policy.config import PolicyConfig
 from vertumnus.policy.control_plane import ControlPlane
 from vertumnus.policy.placement import Decision, Observer, Offer
@@ -97,17 +100,21 @@ class Explanation(NamedTuple):
 def explain_run(run: RunDir, request_id: RequestId) -> Explanation:
     """Explain the placements of *request_id* in *run*.
 
-    Raises ConfigError when the log cannot be replayed, is damaged, or has no such request.
+    Raises ConfigError when the log cannot be replayed, is damaged, or has no such request; ReplayStopped, or
+    another VertumnusError where a request is placed elsewhere than it was.
     """
     header, records = read_log(run.log)
     pool = pool_of(header)
     watcher = _Watcher(pool.control, request_id)
     loop = redo(pool.fleet, pool.control, watcher.record)
-    for source, body in records:
-        if source == INPUT:
-            loop.take(cast(InputFact | AnyOutcome, body))
-            if watcher.is_done:
-                break
+    with closing(records):
+        for source, body in records:
+            if source == INPUT:
+                loop.take(cast(InputFact | AnyOutcome, body))
+                if watcher.is_done:
+                    break
+            elif isinstance(body, Prefill):
+                watcher.compare(body)
     if watcher.request is None:
         found = f"its requests are 0 to {watcher.arrived - 1}" if watcher.arrived else "it has none"
         cut = ", and the log's end is cut off" if records.truncated else ""
@@ -170,6 +177,8 @@ class _Watcher:
         self._request_id = request_id
         self._seen: list[_Seen] = []
         self._steps: dict[JobId, tuple[RequestId, ...]] = {}
+        self._placed: deque[Prefill] = deque()
+        self._at: Nanoseconds = 0
         self._is_ended = False
         self.arrived = 0
         self.request: Request | None = None
@@ -184,9 +193,22 @@ class _Watcher:
         """Return what was seen."""
         return tuple(seen.placement() for seen in self._seen)
 
+    def compare(self, logged: Prefill) -> None:
+        """Hold the log's next placement against the replay's. Raises VertumnusError for another."""
+        again = self._placed.popleft() if self._placed else None
+        if again is None or (again.request_id, again.worker) != (logged.request_id, logged.worker):
+            now = "none" if again is None else f"request {again.request_id} at {again.worker}"
+            raise VertumnusError(
+                f"request {logged.request_id} was placed at {logged.worker}, and this version places {now}, at "
+                f"{to_seconds(self._at):.3f} s; from there on the log cannot be explained"
+            )
+
     def record(self, _source: int, body: Body) -> None:
         """Take one record of the replay."""
-        if isinstance(body, RequestArrived):
+        if isinstance(body, Prefill):
+            self._placed.append(body)
+        elif isinstance(body, RequestArrived):
+            self._at = body.at
             self.arrived += 1
             if body.request.request_id == self._request_id:
                 self.request = body.request

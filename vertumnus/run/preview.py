@@ -1,6 +1,7 @@
 """A split or merge of a stored or running run, tried at one of its instants: its log replayed up to there."""
 
 from collections.abc import Collection
+from contextlib import closing
 from typing import NamedTuple, cast
 
 from vertumnus.config import to_run_config
@@ -68,14 +69,15 @@ def _replayed(run: RunDir, at_ns: Nanoseconds | None) -> _Reached:
             handler(body)
 
     loop = redo(pool.fleet, pool.control, record)
-    for source, body in records:
-        if source != INPUT:
-            continue
-        event = cast(InputFact | AnyOutcome, body)
-        if at_ns is not None and event.at > at_ns:
-            return _Reached(header, pool, at_ns, reconfigs.reconfigs)
-        clock.now = event.at
-        loop.take(event)
+    with closing(records):
+        for source, body in records:
+            if source != INPUT:
+                continue
+            event = cast(InputFact | AnyOutcome, body)
+            if at_ns is not None and event.at > at_ns:
+                return _Reached(header, pool, at_ns, reconfigs.reconfigs)
+            clock.now = event.at
+            loop.take(event)
     if at_ns is not None and at_ns > clock.now:
         raise ConfigError(
             f"--at: found {to_seconds(at_ns):g} s, but the log of run {run.run_id} goes to "

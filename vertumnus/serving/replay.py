@@ -10,10 +10,11 @@ from typing import NamedTuple, cast
 from msgspec.structs import replace
 
 from vertumnus.domain.codec import INPUT, ORDER, Body, Record
+from vertumnus.domain.errors import InvariantError, ProtocolError, VertumnusError
 from vertumnus.domain.facts import AnyFact, InputFact
 from vertumnus.domain.jobs import AnyJob, AnyOutcome, Outcome
-from vertumnus.domain.orders import Reclaim, Transfer
-from vertumnus.domain.units import Nanoseconds
+from vertumnus.domain.orders import AnyOrder, Reclaim, Transfer
+from vertumnus.domain.units import Nanoseconds, to_seconds
 from vertumnus.policy.control_plane import ControlPlane
 from vertumnus.serving.loop import Loop
 from vertumnus.workers.fleet import Fleet
@@ -30,8 +31,22 @@ class Difference(NamedTuple):
     """What the replay did there; None where it did nothing more."""
 
 
+class ReplayStopped(VertumnusError):
+    """An event of the log that fleet or control plane cannot take, as that of a run that failed in it."""
+
+    def __init__(self, event: AnyFact | AnyOutcome, error: Exception) -> None:
+        """Name the *event*, its time and the *error* that it ended in."""
+        super().__init__(
+            f"the replay stopped at {to_seconds(event.at):.3f} s, at {type(event).__name__}: "
+            f"{type(error).__name__}: {error}"
+        )
+
+
 def replay_facts(records: Iterable[Record], control: ControlPlane) -> Difference | None:
-    """Feed the recorded facts to a fresh *control* and compare its orders with the recorded ones."""
+    """Feed the recorded facts to a fresh *control* and compare its orders with the recorded ones.
+
+    Raises ReplayStopped.
+    """
     expected = [Record(ORDER, order) for order in control.start()]
     for place, record in enumerate(records):
         if record.source == ORDER:
@@ -41,14 +56,22 @@ def replay_facts(records: Iterable[Record], control: ControlPlane) -> Difference
         elif expected:
             return Difference(place, record, expected[0])
         elif not isinstance(record.body, Outcome):
-            expected = [Record(ORDER, order) for order in control.handle(cast(AnyFact, record.body))]
+            expected = [Record(ORDER, order) for order in _orders(control, cast(AnyFact, record.body))]
     return None
+
+
+def _orders(control: ControlPlane, fact: AnyFact) -> list[AnyOrder]:
+    try:
+        return control.handle(fact)
+    except Exception as error:
+        raise ReplayStopped(fact, error) from error
 
 
 def replay_inputs(records: Iterable[Record], fleet: Fleet, control: ControlPlane) -> Difference | None:
     """Feed the recorded inputs to a fresh *fleet* and *control* and compare everything that they say.
 
-    A log whose end was cut off in the middle of an event replays without a difference up to there.
+    A log whose end was cut off in the middle of an event replays without a difference up to there. Raises
+    ReplayStopped.
     """
     comparison = _Comparison(iter(records))
     loop = redo(fleet, control, comparison.record)
@@ -63,11 +86,27 @@ def replay_inputs(records: Iterable[Record], fleet: Fleet, control: ControlPlane
 def redo(fleet: Fleet, control: ControlPlane, record: Callable[[int, Body], object]) -> Loop:
     """Return a loop, started, whose events are a log's inputs, given to its ``take`` one by one.
 
-    Between two of them *fleet* and *control* are what they were in the run at that point.
+    Between two of them *fleet* and *control* are what they were in the run at that point. ``take`` raises
+    ReplayStopped for an event that they cannot take.
     """
-    loop = Loop(_Nothing(), fleet, control, record)
+    loop = _Redone(_Nothing(), fleet, control, record)
     loop.start()
     return loop
+
+
+class _Redone(Loop):
+    """A loop that says which event it could not take."""
+
+    def take(self, event: InputFact | AnyOutcome) -> None:
+        """Deliver one event and everything that it causes. Raises ReplayStopped."""
+        try:
+            super().take(event)
+        except (ProtocolError, InvariantError) as error:
+            raise ReplayStopped(event, error) from error
+        except VertumnusError:  # of who is told the records
+            raise
+        except Exception as error:
+            raise ReplayStopped(event, error) from error
 
 
 class _Comparison:

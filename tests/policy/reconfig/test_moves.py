@@ -145,6 +145,8 @@ def test_an_operator_may_wish_what_is_legal(pool: tuple[Lattice, Composition]) -
     [
         ("split", [(2, 1)], "split 2x1: a worker of degree 1 cannot be split"),
         ("split", [(0, 4)], "split 0x4: there is no worker 0x4; in its place: 0x2, 2x1, 3x1"),
+        ("split", [(40, 4)], "split 40x4: there is no worker 40x4; in service: 0x2, 2x1, 3x1, 4x2, 6x2"),
+        ("split", [(0, 1)], "split 0x1: there is no worker 0x1; in its place: 0x2"),
         ("split", [(6, 2)], "split 6x2: worker 6x2 is already in transition"),
         ("split", [], "split nothing: found 0 workers, a split takes 1"),
         ("merge", [(2, 1)], "merge 2x1: found 1 worker, a merge takes 2"),

@@ -35,11 +35,16 @@ def check_move(
 ) -> Move:
     """Return the move that an operator asks for: one worker to split, or two to merge.
 
-    Raises ConfigError with every reason why it is illegal: a wrong number of workers, one that does
-    not exist or is in transition (*busy*), workers that are not siblings, a degree not supported.
+    Raises ConfigError with every reason why it is illegal, of the first kind that there is: a wrong number
+    of workers; one that does not exist or is in transition (*busy*); workers that are not siblings, a degree
+    not supported.
     """
     named = tuple(sorted(workers))
-    problems = [*impossible(lattice, kind, named)] or [*_presence_problems(composition, named, busy)]
+    problems = (
+        [*_count_problems(kind, named)]
+        or [*_presence_problems(composition, named, busy)]
+        or [*impossible(lattice, kind, named)]
+    )
     if problems:
         wish = f"{kind} {' + '.join(map(str, named)) or 'nothing'}"
         raise ConfigError(*(f"{wish}: {problem}" for problem in problems))
