@@ -419,6 +419,24 @@ def test_the_command_works_from_another_folder(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize("module", ["vertumnus.commandline", "argparse", "msgspec", "hydra"])
+def test_ctrl_c_during_an_import_is_one_line(module: str, tmp_path: Path) -> None:
+    """Before the first import of the command as after it: 130, and no traceback."""
+    script = (
+        "import sys\n"
+        "class CtrlC:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        f"        if name == {module!r}: raise KeyboardInterrupt\n"
+        "sys.meta_path.insert(0, CtrlC())\n"
+        "from vertumnus.cli import main\n"
+        "sys.exit(main(['+experiment=tool_agent', 'backend=sim']))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, timeout=90
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (INTERRUPTED, "", "interrupted\n")
+
+
 def test_debug_shows_the_traceback(tmp_path: Path) -> None:
     """VERTUMNUS_DEBUG=1 is for those who want it."""
     done = vertumnus("+experiment=tool_agent", "seed=-1", cwd=tmp_path, VERTUMNUS_DEBUG="1")

@@ -1,4 +1,4 @@
-"""A log that this version cannot replay to its end, or replays to another run, is told and not traced back."""
+"""A log that this version cannot replay to its end, or replays to another run: said in one line."""
 
 from collections.abc import Callable
 from io import StringIO
@@ -70,8 +70,8 @@ def test_other_verbs_end_with_one_line(runs_dir, broken, words, capsys) -> None:
     """Exit code 1 and the same message."""
     assert main([*words, "--runs-dir", str(runs_dir)]) == FAILED
     out, err = capsys.readouterr()
-    assert not out and err.startswith(f"error: the replay stopped at {tenth_end_s(runs_dir):.3f} s, at StepDone")
-    assert err.count("\n") == 1
+    stopped = f"error: the replay stopped at {tenth_end_s(runs_dir):.3f} s, at StepDone: "
+    assert not out and err.startswith(stopped) and err.count("\n") == 1
 
 
 def test_placements_that_were_not_made_are_not_explained(runs_dir, tmp_path, capsys) -> None:

@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Sequence
 
-from vertumnus.commandline.exit_codes import BAD_INPUT, INVALID, OK
+from vertumnus.commandline.exit_codes import BAD_INPUT, FAILED, INVALID, OK
 from vertumnus.commandline.parser import RUN, run_parser
 from vertumnus.domain.codec import Record, to_json_line
 from vertumnus.domain.errors import ConfigError
@@ -47,6 +47,10 @@ def salvage(words: Sequence[str]) -> int:
         except ConfigError as error:  # a log that cannot be read keeps no other run from its tables
             print(f"error: {error}", file=sys.stderr)
             code = BAD_INPUT
+        except OSError as error:
+            kept = "its log keeps what was recorded; salvage it when there is room"
+            print(f"error: {error.filename}: {error.strerror}; {kept}", file=sys.stderr)
+            code = FAILED
         else:
             print(f"run {run.run_id}: {end.status}, {end.verdict} ({'; '.join(end.reasons)})")
     if not killed:

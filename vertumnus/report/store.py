@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import duckdb
 import pyarrow.parquet as pq
 
-from vertumnus.domain.errors import ConfigError
+from vertumnus.domain.errors import ConfigError, VertumnusError
 from vertumnus.records.columns import TABLES
 from vertumnus.records.run_dir import RunDir, list_runs
 from vertumnus.report.aliases import ALIASES, alias_sql, aliases_in
@@ -71,10 +71,21 @@ def query_parquet(
         return file.getvalue()
 
 
+class CatalogError(VertumnusError):
+    """The catalog could not be written; the runs that it would list are whole."""
+
+    def __init__(self, catalog: Path, error: Exception) -> None:
+        """Name the *catalog* and the *error* of the disk."""
+        why = (isinstance(error, OSError) and error.strerror) or " ".join(str(error).split())
+        super().__init__(
+            f"{catalog}: cannot be written: {why}; the runs are whole, and the next one to end writes it"
+        )
+
+
 def rebuild_catalog(runs_dir: Path) -> Path:
     """Write the catalog of the runs below *runs_dir* as a DuckDB file; readers see old or new.
 
-    Several processes may do this at once. Raises OSError.
+    Several processes may do this at once. Raises CatalogError.
     """
     catalog = runs_dir / CATALOG
     runs_dir.mkdir(parents=True, exist_ok=True)
@@ -86,6 +97,8 @@ def rebuild_catalog(runs_dir: Path) -> Path:
         try:
             _write_catalog(hidden, listed)
             os.replace(hidden, catalog)
+        except (OSError, duckdb.Error) as error:
+            raise CatalogError(catalog, error) from error
         finally:
             hidden.unlink(missing_ok=True)
     return catalog

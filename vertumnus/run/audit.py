@@ -19,9 +19,9 @@ class Audit(NamedTuple):
     truncated: bool
     """Whether the log's end is cut off, as that of a killed run may be; everything before it was audited."""
     facts: Difference | ReplayStopped | None
-    """First difference when facts go through a fresh control plane, or where it could not go on."""
+    """First difference when facts go through a fresh control plane, or where it stopped."""
     inputs: Difference | ReplayStopped | None
-    """First difference when inputs go through a fresh fleet and control plane, or where they could not go on."""
+    """First difference when inputs go through a fresh fleet and control plane, or where it stopped."""
     problems: tuple[str, ...]
     """What does not balance at the end of the replay."""
     open_requests: int

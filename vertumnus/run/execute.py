@@ -32,14 +32,17 @@ class Outcome(NamedTuple):
 def execute(config: RunConfig, asked: Asked, console: Console) -> Outcome:
     """Run *config*; narration goes to *console*, the summary to stdout.
 
-    Raises ConfigError before anything starts when the config cannot be run.
+    Raises ConfigError before anything starts when the config cannot be run, UnendedRun or CatalogError when
+    the disk has no room for what it leaves.
     """
     with one_interrupt():
         recorded = serve(config, asked, console)
-        rebuild_catalog(Path(config.runs_dir))
-        print_summary(load_report(Path(config.runs_dir), recorded.run.run_id), console_for())
-        if recorded.failure is not None:
-            _tell_failure(recorded.failure, console)
+        try:
+            rebuild_catalog(Path(config.runs_dir))
+        finally:  # nothing that is shown needs the catalog
+            print_summary(load_report(Path(config.runs_dir), recorded.run.run_id), console_for())
+            if recorded.failure is not None:
+                _tell_failure(recorded.failure, console)
     return Outcome(recorded.run.run_id, recorded.end.status, recorded.end.verdict)
 
 

@@ -2,7 +2,7 @@
 
 The log is replayed up to each placement of the request, all candidates are priced as they were, and the
 replay goes on until it shows when each candidate would in fact have been free for it: the jobs that stood
-before it there have ended by then. A replay that places a request elsewhere than the log does explains nothing.
+before it there have ended by then. A replay that places a request elsewhere than the run did explains nothing.
 """
 
 from collections import deque
@@ -199,8 +199,8 @@ class _Watcher:
         if again is None or (again.request_id, again.worker) != (logged.request_id, logged.worker):
             now = "none" if again is None else f"request {again.request_id} at {again.worker}"
             raise VertumnusError(
-                f"request {logged.request_id} was placed at {logged.worker}, and this version places {now}, at "
-                f"{to_seconds(self._at):.3f} s; from there on the log cannot be explained"
+                f"request {logged.request_id} was placed at {logged.worker}, and this version places {now}; "
+                f"from {to_seconds(self._at):.3f} s on the log cannot be explained"
             )
 
     def record(self, _source: int, body: Body) -> None:

@@ -24,7 +24,7 @@ from vertumnus.policy.placement import Observer
 from vertumnus.policy.policies.rules import cost_unit
 from vertumnus.policy.reconfig.config import ControllerConfig, script_of
 from vertumnus.records.config import Measurement, RecordsConfig
-from vertumnus.records.log import LogHeader
+from vertumnus.records.log import LogHeader, LogWriteError
 from vertumnus.records.planned import Planned
 from vertumnus.records.provenance import run_start
 from vertumnus.records.recorder import Recorder
@@ -41,6 +41,7 @@ from vertumnus.run.narration import Narration
 from vertumnus.run.pool import Pool, build_pool
 from vertumnus.run.progress import Progress
 from vertumnus.run.stream import Stream
+from vertumnus.run.unended import UnendedRun
 from vertumnus.serving.engine import Engine, WaitingEngine
 from vertumnus.serving.loop import Loop
 
@@ -81,8 +82,8 @@ def serve_recorded(
     last one: what others have used of this machine's cores since.
 
     An interrupt or an error ends the run early; what was recorded until then is kept, with the
-    status "interrupted" or "failed". Raises ConfigError when the folder cannot be made, LogWriteError
-    or OSError when not even the end can be written; the log then holds what reached the disk.
+    status "interrupted" or "failed". Raises ConfigError when the folder cannot be made, LogWriteError when
+    the log cannot be begun, UnendedRun when the end cannot be written.
     """
     opened: _Opened | None = None
     failure: BaseException | None = None
@@ -105,7 +106,12 @@ def serve_recorded(
     wall_s = perf_counter() - opened.started
     with interrupts_held():
         others = None if others_share is None else others_share()
-        end = opened.recorder.finish(_status(failure), opened.pool.books(), wall_s, _line(failure), others)
+        books = opened.pool.books()
+        try:
+            end = opened.recorder.finish(_status(failure), books, wall_s, _line(failure), others)
+        except (LogWriteError, OSError) as error:
+            before = None if isinstance(failure, LogWriteError) else _line(failure)
+            raise UnendedRun(opened.run, error, before) from error
     return Recorded(opened.run, end, failure)
 
 
