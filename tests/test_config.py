@@ -180,6 +180,7 @@ def test_all_problems_come_at_once() -> None:
         ({"cluster__degrees": [2, 3, 4]}, "cluster.degrees: found 3, each degree must be a power of two"),
         ({"cluster__degrees": [4, 2]}, "cluster.degrees: found [4, 2], must ascend without repeats"),
         ({"cluster__ranks_per_node": 2}, "cluster.degrees: found 4, a group must fit a node of 2 ranks"),
+        ({"cluster__decode__ranks": 10**9}, "cluster.decode.ranks: must be at most 65,536, got 1000000000"),
         ({"profile": None}, "profile: found null, backend sim needs one"),
         ({"profile__degrees": [2]}, "cluster.degrees: found 4, profile m on h covers [2] (profile.degrees)"),
         ({"backend": {"kind": "live"}}, "model: found null, backend live needs one"),

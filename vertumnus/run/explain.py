@@ -2,7 +2,7 @@
 
 The log is replayed up to each placement of the request, all candidates are priced as they were, and the
 replay goes on until it shows when each candidate would in fact have been free for it: the jobs that stood
-before it there have ended by then. A replay that places a request elsewhere than the run did explains nothing.
+before it there have ended by then. A replay that places requests elsewhere than the run did explains nothing.
 """
 
 from collections import deque

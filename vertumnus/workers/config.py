@@ -2,7 +2,7 @@
 
 from msgspec import Struct
 
-from vertumnus.domain.cluster import Composition, Lattice
+from vertumnus.domain.cluster import MOST_GPUS, Composition, Lattice
 from vertumnus.domain.link import LinkConfig
 
 
@@ -20,6 +20,8 @@ class DecodeConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
         for field in self.__struct_fields__:
             if getattr(self, field) < 1:
                 raise ValueError(f"{field} must be at least 1, got {getattr(self, field)}")
+        if self.ranks > MOST_GPUS:
+            raise ValueError(f"ranks must be at most {MOST_GPUS:,}, got {self.ranks}")
 
 
 class ClusterConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
