@@ -1,65 +1,37 @@
 """A rank's process: ``python -m vertumnus.live.rank``, started by the coordinator only.
 
-One compute thread; it ends by Shutdown, with its coordinator, or with an error on its last line.
+It is bound to its coordinator before it imports torch, which takes seconds, on a busy machine many: what it
+does then is in `serving_rank`.
 """
 
 import argparse
 import os
 import sys
 
-import torch
-
-from vertumnus.domain.errors import ConfigError, ProtocolError
-from vertumnus.live.control import ControlLink
-from vertumnus.live.decode import DecodeRank
-from vertumnus.live.launch import BAD_INPUT, RUN_VARIABLE, bind_to_parent
-from vertumnus.live.messages import PROTOCOL_VERSION, Peer, Register, Shutdown, Welcome
-from vertumnus.live.prefill_rank import PrefillRank
-from vertumnus.live.rank_context import IDLE_MS, RankContext
+from vertumnus.live.launch import RUN_VARIABLE, bind_to_parent
+from vertumnus.live.messages import Peer
 
 
 def main() -> None:
-    """Register, build what Welcome asks for, serve until told to leave."""
-    context = _context(sys.argv[1:])
-    bind_to_parent(context.parent_pid)
-    torch.set_num_threads(1)
-    torch.set_num_interop_threads(1)
-    torch.set_grad_enabled(False)
-    link = context.connect()
-    try:
-        _serve(context, link)
-    except ConfigError as error:
-        print(error, file=sys.stderr)
-        sys.exit(BAD_INPUT)
-    link.close()
-    sys.stderr.flush()
-    os._exit(0)  # there is nothing to save, and taking torch and its groups down takes a second
+    """Serve as the rank that the arguments name until told to leave, or until the coordinator ends."""
+    found = _arguments(sys.argv[1:])
+    run = os.environ.pop(RUN_VARIABLE)
+    bind_to_parent(found.parent)
+    from vertumnus.live.rank_context import RankContext
+    from vertumnus.live.serving_rank import serve
+
+    peer = Peer(found.pool, found.rank)
+    serve(RankContext(peer, found.incarnation, found.endpoint, run, found.parent))
 
 
-def _serve(context: RankContext, link: ControlLink) -> None:
-    link.send(Register(PROTOCOL_VERSION, os.getpid()))
-    welcome = None
-    while welcome is None:
-        welcome = context.receive(link, IDLE_MS)
-    if isinstance(welcome, Shutdown):
-        return
-    if not isinstance(welcome, Welcome):
-        raise ProtocolError(f"expected Welcome, got {type(welcome).__name__}")
-    make = PrefillRank if context.peer.pool == "prefill" else DecodeRank
-    make(context, link, welcome).serve()
-
-
-def _context(arguments: list[str]) -> RankContext:
+def _arguments(words: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="vertumnus.live.rank", description="Started by the live engine.")
     parser.add_argument("--pool", choices=["prefill", "decode"], required=True)
     parser.add_argument("--rank", type=int, required=True)
     parser.add_argument("--incarnation", type=int, required=True)
     parser.add_argument("--endpoint", required=True)
     parser.add_argument("--parent", type=int, required=True)
-    found = parser.parse_args(arguments)
-    peer = Peer(found.pool, found.rank)
-    run = os.environ.pop(RUN_VARIABLE)
-    return RankContext(peer, found.incarnation, found.endpoint, run, found.parent)
+    return parser.parse_args(words)
 
 
 if __name__ == "__main__":
