@@ -178,12 +178,17 @@ def test_a_log_that_still_grows_can_be_previewed(moved_still, tmp_path, capsys) 
     [
         (["split", "0x4"], "split 0x4: there is no worker 0x4; in its place: 0x8"),
         (["split", "99x4"], "there is no worker 99x4; in service: 0x8, 8x8, 16x8, 24x4, 28x4, 32x4, 36x4"),
+        (["split", "3x3"], "there is no worker 3x3; in its place: 0x8"),
+        (
+            ["split", f"0x{2**60}"],
+            f"no worker 0x{2**60}; in its place: 0x8, 8x8, 16x8, 24x4, 28x4, 32x4, 36x4",
+        ),
         (["split", "24x4"], "degree 2 is not supported; allowed: [4, 8]"),
         (["split", "24x8"], "there is no worker 24x8; in its place: 24x4, 28x4"),
         (["merge", "0x8", "8x8"], "0x16 would not fit a node of 8 ranks"),
         (["merge", "24x4", "32x4"], "24x4 and 32x4 are not siblings"),
         (["merge", "24x4"], "found 1 worker, a merge takes 2"),
-        (["split", "eight"], "WORKER: found eight, must be <first rank>x<degree> as 0x4, the degree a power"),
+        (["split", "eight"], "WORKER: found eight, must be <first rank>x<degree> as 0x4"),
         (["drain", "0x8"], "kind: found drain, must be one of split, merge"),
         (["split", "0x8", "--at", "-1"], "found -1, must be seconds on the run's clock, from 0 to 1e9"),
         (["split", "0x8", "--at", "nan"], "found nan"),

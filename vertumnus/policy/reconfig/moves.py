@@ -113,7 +113,8 @@ def _presence_problems(
 def _instead(composition: Composition, absent: CpGroup) -> str:
     """Return which workers have the ranks of one that is *absent*; all of them when none has."""
     workers = sorted(composition.workers)
-    in_place = [each for each in workers if each.mask & absent.mask]
+    first, end = absent.first_rank, absent.first_rank + absent.degree  # no masks: of ranks that none may have
+    in_place = [each for each in workers if each.first_rank < end and first < each.first_rank + each.degree]
     named = ", ".join(map(str, in_place or workers)) or "none"
     return f"{'in its place' if in_place else 'in service'}: {named}"
 
