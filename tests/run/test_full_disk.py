@@ -84,7 +84,10 @@ def test_a_failure_before_the_end_is_told_with_it(tmp_path, monkeypatch, capsys)
 
 @pytest.mark.parametrize(
     ("error", "why"),
-    [(FULL, "No space left on device"), (duckdb.IOException("Not\nwritten"), "Not written")],
+    [
+        (FULL, "No space left on device"),
+        (duckdb.IOException("At the end. Original error: not\nwritten"), "not written"),
+    ],
 )
 def test_a_catalog_that_finds_no_room(tmp_path, monkeypatch, capsys, error, why) -> None:
     """The run is whole and its summary shown; the catalog is named, and the exit code is 1."""

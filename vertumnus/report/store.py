@@ -76,7 +76,8 @@ class CatalogError(VertumnusError):
 
     def __init__(self, catalog: Path, error: Exception) -> None:
         """Name the *catalog* and the *error* of the disk."""
-        why = (isinstance(error, OSError) and error.strerror) or " ".join(str(error).split())
+        told = " ".join(str(error).rpartition("Original error: ")[2].split())  # of DuckDB, what was first
+        why = (isinstance(error, OSError) and error.strerror) or told
         super().__init__(
             f"{catalog}: cannot be written: {why}; the runs are whole, and the next one to end writes it"
         )
@@ -100,7 +101,8 @@ def rebuild_catalog(runs_dir: Path) -> Path:
         except (OSError, duckdb.Error) as error:
             raise CatalogError(catalog, error) from error
         finally:
-            hidden.unlink(missing_ok=True)
+            for left in (hidden, hidden.with_name(f"{hidden.name}.wal")):
+                left.unlink(missing_ok=True)
     return catalog
 
 
