@@ -49,10 +49,10 @@ def judge(
     only the problems count.
     """
     if is_interrupted and books is not None:
-        own = (f"interrupted with {counted(metrics.interrupted, 'request')} open", *books.problems)
+        ended = [f"interrupted with {counted(metrics.interrupted, 'request')} open", *books.problems]
     else:
-        own = (*_end_reasons(metrics), *_book_reasons(books))
-    reasons = (*own, *_metric_reasons(metrics), *problems)
+        ended = [*_end_reasons(metrics), *_book_reasons(books)]
+    reasons = (*ended, *_metric_reasons(metrics), *problems)
     return Verdict("INVALID" if reasons else "VALID", reasons)
 
 
