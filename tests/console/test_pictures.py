@@ -65,4 +65,4 @@ def test_pictures_of_any_run(
     in_the_way = tmp_path / "file"
     in_the_way.touch()
     assert main([recorded_run.run_id, *words, "--pictures", str(in_the_way)]) == 2
-    assert f"--pictures {in_the_way}: " in capsys.readouterr().err
+    assert f"--pictures: found {in_the_way}, which is a file" in capsys.readouterr().err

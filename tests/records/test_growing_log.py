@@ -1,11 +1,13 @@
 """A log is read while it is written: whole batches only, each once, a torn one later."""
 
+import os
 from pathlib import Path
 
 import pytest
 
 from tests.support.recorded import a_header, a_history
 from vertumnus.domain.errors import ConfigError
+from vertumnus.records import frames
 from vertumnus.records.log import GrowingLog, LogDamaged, LogWriter
 
 
@@ -50,6 +52,26 @@ def test_a_torn_batch_may_be_written_anew(tmp_path: Path) -> None:
     assert log.next_batch() == a_history(3)[1:2]
     assert log.next_batch() is None
     log.close()
+
+
+def test_a_writer_may_go_on_while_a_batch_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is written after a reader looked how much there is makes no damage of a batch cut then."""
+    content, first = a_written_log(tmp_path / "whole", records=3)
+    path, fstat = tmp_path / "facts.log", os.fstat
+
+    def looked(descriptor: int) -> os.stat_result:
+        seen = fstat(descriptor)
+        path.write_bytes(content)
+        return seen
+
+    for size in range(first, len(content)):
+        path.write_bytes(content[:size])
+        log = GrowingLog(path)
+        with monkeypatch.context() as meanwhile:
+            meanwhile.setattr(frames.os, "fstat", looked)
+            read = [log.next_batch() for _ in range(4)]
+        assert [batch for batch in read if batch] == [[record] for record in a_history(3)[:3]]
+        log.close()
 
 
 def test_a_cut_is_told_and_damage_is_named(tmp_path: Path) -> None:

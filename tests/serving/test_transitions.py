@@ -163,7 +163,7 @@ def test_a_merge_is_schedulable_after_the_last_acknowledgement() -> None:
 @pytest.mark.parametrize(
     ("kind", "groups", "said"),
     [
-        ("merge", (CpGroup(5, 1), CpGroup(6, 1)), "5x1 merges only with 4x1"),
+        ("merge", (CpGroup(5, 1), CpGroup(6, 1)), "there is no worker 5x1; in its place: 4x2"),
         ("split", (CpGroup(6, 1),), "degree 1 cannot be split"),
         ("merge", (CpGroup(0, 4), CpGroup(4, 2)), "not siblings"),
     ],

@@ -43,7 +43,9 @@ def read_frame(file: BinaryIO) -> bytes | None:
         if zlib.crc32(payload) == checksum:
             return payload
     file.seek(begins + 1)
-    if _has_whole_batch(file.read()):
+    if _has_whole_batch(
+        file.read(max(0, left - 1))
+    ):  # no more than was there: its writer may have gone on since
         raise DamagedFrame
     raise TornFrame
 
