@@ -101,6 +101,9 @@ def test_a_child_that_dies_costs_one_question(rig, mailbox, forecasts) -> None:
     assert isinstance(mailbox.next(), ForecastFinished)
 
 
+SAYS = "import pickle, struct, sys; said = {}; sys.stdout.buffer.write(struct.pack('<Q', len(said)) + said)"
+
+
 class Noisy:
     """Unpickled, prints past Python to where the answers go, and is None then."""
 
@@ -132,7 +135,7 @@ def test_what_is_odd_about_a_question_costs_that_question(rig, mailbox, odd, sai
             PATIENCE_S,
             "UnpicklingError",
         ),
-        ("import sys; sys.stdin.buffer.read()", 0.05, "no forecast in 0.05 s"),
+        ("import sys; sys.stdin.buffer.read()", 0.05, "nothing in 0.05 s"),
     ],
     ids=["garbage", "silence"],
 )
@@ -150,6 +153,44 @@ def test_a_child_that_answers_nothing_costs_one_question(
     assert isinstance(failed, ForecastFailed) and said in failed.reason
     forecasts(order(2), rig.engine.now())
     assert isinstance(mailbox.next(), ForecastFinished)
+
+
+def test_the_child_is_ready_before_anything_is_asked(forecasts) -> None:
+    """Its imports are done and it has stood back, so that a run's clock may start."""
+    assert os.getpriority(os.PRIO_PROCESS, forecasts._child.pid) >= NICENESS
+
+
+@pytest.mark.parametrize(
+    ("script", "said"),
+    [
+        ("raise SystemExit(3)", "ended (exit code 3)"),
+        (SAYS.format("pickle.dumps('good morning')"), "said 'good morning' instead of being ready"),
+        (SAYS.format("b'abcd'"), "UnpicklingError"),
+        ("import sys; sys.stdin.buffer.read()", "nothing in 0.05 s"),
+    ],
+    ids=["dead", "other", "garbage", "silent"],
+)
+def test_a_child_that_does_not_get_ready_is_told_when_it_is_asked(
+    rig, mailbox, monkeypatch, script, said
+) -> None:
+    """The run starts without it; each question tries anew, and is answered as soon as one gets ready."""
+
+    def spawn() -> Popen[bytes]:
+        return Popen([sys.executable, "-c", script], stdin=PIPE, stdout=PIPE)
+
+    with monkeypatch.context() as broken:
+        broken.setattr(child_process, "_spawn", spawn)
+        if "0.05" in said:
+            broken.setattr(child_process, "READY_S", 0.05)
+        with ChildForecasts(Questions(rig.fleet, rig.control, assumed), mailbox) as forecasts:
+            assert forecasts._child is None
+            forecasts(order(1), rig.engine.now())
+            failed = mailbox.next()
+            broken.undo()
+            forecasts(order(2), rig.engine.now())
+            finished = mailbox.next()
+    assert isinstance(failed, ForecastFailed) and said in failed.reason
+    assert isinstance(finished, ForecastFinished)
 
 
 def test_hindsight_meets_the_arrivals_that_came(rig, mailbox, forecasts) -> None:

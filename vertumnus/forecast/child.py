@@ -5,7 +5,7 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 
-from vertumnus.forecast.child_process import receive, send
+from vertumnus.forecast.child_process import READY, receive, send
 from vertumnus.forecast.trial import answer
 
 NICENESS = 10
@@ -20,6 +20,7 @@ def main() -> None:
     asks, answers = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # nothing that somebody prints, a library in C included, gets between the answers
     step_back()
+    send(answers, READY)
     while True:
         try:
             question = receive(asks)

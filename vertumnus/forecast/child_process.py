@@ -1,17 +1,20 @@
 """Forecasts of a live run: a process of its own computes them, the loop pays for the snapshot only.
 
+    child -> who started it:      length (u64), READY as a pickle, once its imports are done
     thread "forecasts" -> child:  length (u64), the Question as a pickle
     child -> thread:              length (u64), the outcomes, or what went wrong, as a pickle
 
 The child imports nothing of torch and ends when its input does. When it dies, sends what is no answer, or
 thinks for longer than PATIENCE_S, the question that it was at is told as failed, and the next one gets a new
-child: whatever happens, every question is answered.
+child: whatever happens, every question is answered. A run's clock starts when the child is ready: what it
+imports takes as long as many a window, on cores that the ranks want then.
 """
 
 import pickle
 import struct
 import subprocess
 import sys
+from collections.abc import Callable
 from contextlib import suppress
 from queue import SimpleQueue
 from threading import Thread, Timer
@@ -31,12 +34,18 @@ _LENGTH = struct.Struct("<Q")
 PATIENCE_S = 600.0
 """No forecast takes nearly as long, and one that does is of a past that is long over [s]."""
 
+READY_S = 60.0
+"""Imports and no more; a run does not wait longer for a child than this [s]."""
+
+READY = "ready"
+"""The first word of a child."""
+
 _UNDELIVERED: Nanoseconds = 0
 """Stands in ``at`` until the engine delivers the fact."""
 
 
 class NoAnswer(VertumnusError):
-    """The child was waited for in vain."""
+    """The child was waited for in vain, or said something else."""
 
 
 class _Asked(NamedTuple):
@@ -57,7 +66,10 @@ class ChildForecasts:
         self._thread = Thread(target=self._work, name="forecasts", daemon=True)
 
     def __enter__(self) -> "ChildForecasts":
-        self._child = _start()  # while the first window passes it has its imports done
+        try:
+            self._start_child()
+        except Exception:  # the run needs no forecast yet; the first question tries again and is told why not
+            self._end_child()
         self._thread.start()
         return self
 
@@ -88,12 +100,23 @@ class ChildForecasts:
             else:
                 self._engine.post(ForecastFinished(_UNDELIVERED, asked.forecast_id, answered))
 
+    def _start_child(self) -> subprocess.Popen[bytes]:
+        """Start a child and wait until it is ready; raises as `_patiently` does."""
+        # known before it is waited for: whoever leaves meanwhile has somebody to kill
+        child = self._child = _spawn()
+        if self._is_closed:
+            child.kill()
+        answers = child.stdout
+        assert answers is not None
+        said = _patiently(child, READY_S, lambda: receive(answers))
+        if said != READY:
+            raise NoAnswer(f"the process that computes forecasts said {said!r} instead of being ready")
+        return child
+
     def _ask_child(self, question: Question) -> tuple[ForecastOutcome, ...] | str:
         """Return what the child answers, or why it does not."""
         try:
-            if self._child is None:
-                self._child = _start()
-            return _ask(self._child, question)
+            return _ask(self._child or self._start_child(), question)
         except (OSError, EOFError):
             code = self._end_child()
             return f"the process that computes forecasts ended (exit code {code})"
@@ -117,22 +140,32 @@ class ChildForecasts:
 
 
 def _ask(child: subprocess.Popen[bytes], question: Question) -> tuple[ForecastOutcome, ...] | str:
-    """Return what *child* answers.
+    """Return what *child* answers; raises as `_patiently` does, and what a pickle of *question* raises."""
+    asks, answers = child.stdin, child.stdout
+    assert asks is not None and answers is not None
 
-    Raises NoAnswer when that takes longer than PATIENCE_S, OSError or EOFError when the child ends before,
-    and whatever there is to say of a question or an answer that cannot be sent.
+    def converse() -> Any:
+        send(asks, question)
+        return receive(answers)
+
+    answered: tuple[ForecastOutcome, ...] | str = _patiently(child, PATIENCE_S, converse)
+    return answered
+
+
+def _patiently(child: subprocess.Popen[bytes], patience_s: float, converse: Callable[[], Any]) -> Any:
+    """Return what *converse* returns, which reads from *child*.
+
+    Raises NoAnswer when that takes longer than *patience_s*, OSError or EOFError when the child ends before,
+    and whatever there is to say of a message that cannot be sent or read.
     """
-    assert child.stdin is not None and child.stdout is not None
-    watchdog = Timer(PATIENCE_S, child.kill)
+    watchdog = Timer(patience_s, child.kill)
     watchdog.daemon = True
     watchdog.start()
     try:
-        send(child.stdin, question)
-        answered: tuple[ForecastOutcome, ...] | str = receive(child.stdout)
-        return answered
+        return converse()
     except (OSError, EOFError) as error:
         if watchdog.finished.is_set():
-            raise NoAnswer(f"no forecast in {PATIENCE_S:g} s") from error
+            raise NoAnswer(f"the process that computes forecasts said nothing in {patience_s:g} s") from error
         raise
     finally:
         watchdog.cancel()
@@ -158,7 +191,7 @@ def receive(pipe: IO[bytes]) -> Any:
     return pickle.loads(payload)
 
 
-def _start() -> subprocess.Popen[bytes]:
+def _spawn() -> subprocess.Popen[bytes]:
     # -P: what lies in the current folder must not pass for a module. A session of its own: a Ctrl-C is the
     # run's to answer, and its end closes the pipe
     command = [sys.executable, "-P", "-m", "vertumnus.forecast.child"]

@@ -1,6 +1,7 @@
 """The part of a run that both backends share: a folder, a log, the loop, and the end whatever it is."""
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from functools import partial
 from pathlib import Path
 from time import perf_counter
@@ -43,7 +44,7 @@ from vertumnus.run.progress import Progress
 from vertumnus.run.stream import Stream
 from vertumnus.run.unended import UnendedRun
 from vertumnus.serving.engine import Engine, WaitingEngine
-from vertumnus.serving.loop import Loop
+from vertumnus.serving.loop import Ask, Loop
 
 SCRIPT = "script"
 """Who acts where a config says what an operator would do."""
@@ -92,10 +93,11 @@ def serve_recorded(
         # through where that is so
         with interrupts_held():
             opened = _open(session)
-            if start_clock is not None:
-                start_clock()
-            opened = opened._replace(started=perf_counter())
-            _serve(session, engine, opened, console)
+            with _forecasts(session, engine, opened) as forecast:
+                if start_clock is not None:
+                    start_clock()
+                opened = opened._replace(started=perf_counter())
+                _serve(session, engine, opened, console, forecast)
     except KeyboardInterrupt as interrupt:
         failure = interrupt
     except Exception as error:  # whatever it was, the folder is closed and the error told with it
@@ -143,21 +145,25 @@ def _open(session: Session) -> _Opened:
     return _Opened(run, recorder, pool, perf_counter())
 
 
-def _serve(session: Session, engine: Engine, opened: _Opened, console: Console) -> None:
+def _forecasts(session: Session, engine: Engine, opened: _Opened) -> AbstractContextManager[Ask | None]:
+    config, recorder = session.config, opened.recorder
+
+    def assume() -> Assumptions:
+        return assumptions(config, session.profile, session.stream.block_tokens, recorder.reconfigs)
+
+    return forecasts(config, opened.pool, engine, assume)
+
+
+def _serve(session: Session, engine: Engine, opened: _Opened, console: Console, forecast: Ask | None) -> None:
     config, pool, recorder = session.config, opened.pool, opened.recorder
     schedule_script(config.controller, engine)
     first_id = len(script_of(config.controller))
     feed = feed_of(config, session.stream, session.requests)
     check = _memory_check(session, engine, pool)
-
-    def assume() -> Assumptions:
-        return assumptions(config, session.profile, session.stream.block_tokens, recorder.reconfigs)
-
     total, tell = len(session.requests), session.asked.tell
     with (
         Progress(console, config.name, total, tell=tell) as progress,
         attended(opened.run, recorder, engine, first_id, console) as is_awaited,
-        forecasts(config, pool, engine, assume) as forecast,
     ):
         record = recorder.record if check is None else check.noting(recorder.record)
         loop = Loop(check or engine, pool.fleet, pool.control, record, forecast, feed.follow_ups)
