@@ -1,7 +1,9 @@
 """The screen of an operator: what changes the run. The run checks every action and answers it."""
 
 from collections.abc import Callable
+from concurrent.futures import Future
 from time import monotonic
+from typing import TypeVar
 
 from textual.events import Key as KeyPress
 
@@ -10,7 +12,7 @@ from vertumnus.domain.facts import Action
 from vertumnus.domain.move import Direction
 from vertumnus.domain.units import BlockKey
 from vertumnus_console.desk import Link, Wish
-from vertumnus_console.dialogs.confirm import ConfirmMove
+from vertumnus_console.dialogs.confirm import ConfirmMove, Matter
 from vertumnus_console.dialogs.parameters import Parameters, Setting
 from vertumnus_console.dialogs.places import ChoosePlace
 from vertumnus_console.keys import KEYS, Key
@@ -19,11 +21,13 @@ from vertumnus_console.offering import NEEDS, Standing, as_it_is, held, is_offer
 from vertumnus_console.panes.cluster import ClusterPane
 from vertumnus_console.panes.trie import TriePane
 from vertumnus_console.panes.workers import WorkersPane
-from vertumnus_console.player import Snapshot
-from vertumnus_console.preview import preview
+from vertumnus_console.player import Player, Snapshot
+from vertumnus_console.preview import preview, question
 from vertumnus_console.replay import Replay
 from vertumnus_console.saving import saved
 from vertumnus_console.screen import RunScreen
+
+_T = TypeVar("_T")
 
 
 class OperatorScreen(RunScreen):
@@ -194,9 +198,18 @@ class OperatorScreen(RunScreen):
             if wanted:
                 self._act(Wish(kind, workers))
 
-        title = f"{kind} {' + '.join(map(str, workers))}{'?' if is_asked else ''}"
-        future = self.feed.answer(lambda player: preview(player, kind, workers), once_there=not is_asked)
-        self.app.push_screen(ConfirmMove(title, future, is_asked=is_asked), decided)
+        def asked(what: Callable[[Player, Direction, tuple[CpGroup, ...]], _T]) -> Callable[[], Future[_T]]:
+            return lambda: self.feed.answer(
+                lambda player: what(player, kind, workers), once_there=not is_asked
+            )
+
+        matter = Matter(
+            f"{kind} {' + '.join(map(str, workers))}{'?' if is_asked else ''}",
+            asked(preview),
+            asked(question),
+            lambda: self.desk.link is not Link.NONE,
+        )
+        self.app.push_screen(ConfirmMove(matter), decided)
 
     def _choose_place(
         self, action: Action, places_of: Callable[[Replay, BlockKey], tuple[Place, ...]]

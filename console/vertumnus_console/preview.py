@@ -17,6 +17,7 @@ from vertumnus.forecast.question import Question, near_future
 from vertumnus.forecast.trial import answer
 from vertumnus.policy.recent import Recurrence
 from vertumnus.policy.reconfig.capacity import Capacity
+from vertumnus.policy.reconfig.mode import Mode
 from vertumnus.policy.reconfig.moves import apply
 from vertumnus.run.forecasting import assumptions
 from vertumnus.serving.snapshot import take_snapshot
@@ -31,31 +32,51 @@ SPAN_NS: Nanoseconds = 60 * SECOND
 
 
 class Preview(NamedTuple):
-    """A move that is legal now, and what it would do."""
+    """A move that is legal at an instant, and what is known at once of it."""
 
     at_ns: Nanoseconds
     """The instant that it is of."""
     move: Move
     lines: tuple[str, ...]
-    """What is known at once."""
-    question: Question
-    """What `forecast` answers, in a second or so."""
+
+
+class Forecast(NamedTuple):
+    """What the next minute would bring with a move and without."""
+
+    at_ns: Nanoseconds
+    """The instant that it begins at."""
+    lines: tuple[str, ...]
 
 
 def preview(player: Player, kind: Direction, workers: tuple[CpGroup, ...]) -> Preview:
     """Return what *kind* of *workers* would do where *player* stands; raises ConfigError if it is illegal."""
     replay, now = player.replay, player.stands_at
-    try:
-        move = replay.pool.control.legal_move(kind, workers)
-    except ConfigError as error:
-        raise ConfigError(*error.problems, *_instead(replay, kind, now)) from error
+    move = _legal(replay, kind, workers, now)
     lines = [
         *_composition(replay, move),
         *_drain(replay, move, now),
         *_blocks(replay, move),
         *_mode(replay, now),
     ]
-    return Preview(now, move, tuple(lines), _question(replay, move, now))
+    return Preview(now, move, tuple(lines))
+
+
+def question(player: Player, kind: Direction, workers: tuple[CpGroup, ...]) -> Question:
+    """Return what `forecast` needs of the pool where *player* stands; raises ConfigError like `preview`."""
+    replay, now = player.replay, player.stands_at
+    move = _legal(replay, kind, workers, now)
+    pool, header = replay.pool, replay.header
+    config = to_run_config(header.config)
+    assumed = assumptions(config, header.profile, header.block_tokens, replay.folds.reconfigs.reconfigs)
+    snapshot = take_snapshot(pool.fleet, pool.control, now)
+    return Question(snapshot, (move,), near_future(pool.control, now, Recurrence(SPAN_NS)), assumed)
+
+
+def _legal(replay: Replay, kind: Direction, workers: tuple[CpGroup, ...], now: Nanoseconds) -> Move:
+    try:
+        return replay.pool.control.legal_move(kind, workers)
+    except ConfigError as error:
+        raise ConfigError(*error.problems, *_instead(replay, kind, now)) from error
 
 
 def _instead(replay: Replay, kind: Direction, now: Nanoseconds) -> Iterator[str]:
@@ -71,12 +92,12 @@ def _instead(replay: Replay, kind: Direction, now: Nanoseconds) -> Iterator[str]
     yield f"a {kind} is possible at {at} for {shown}" if possible else f"no {kind} is possible at {at}"
 
 
-def forecast(question: Question) -> tuple[str, ...]:
-    """Return what the next minute would bring with the move and without, simulated on copies of the pool."""
+def forecast(question: Question) -> Forecast:
+    """Return what *question* asks, simulated on copies of the pool; it takes a second or so."""
     stay, moved = answer(question)
     times = f"drain {_seconds(moved.drain_ns)}, switch {_seconds(moved.switch_ns)}"
     missing = f", {brief(moved.missing_blocks)} blocks to reconcile" if moved.missing_blocks else ""
-    return (
+    lines = (
         *labelled(
             "next minute", f"predicted from the last one, {stay.requests:,} requests; {times}{missing}"
         ),
@@ -84,15 +105,16 @@ def forecast(question: Question) -> tuple[str, ...]:
         _outcome("stay", stay),
         _outcome(question.moves[0].kind, moved),
     )
+    return Forecast(question.snapshot.at_ns, lines)
 
 
-def forecasting(question: Question) -> "Future[tuple[str, ...]]":
-    """Return the future result of `forecast`, worked out in a thread that nobody waits for."""
-    future: Future[tuple[str, ...]] = Future()
+def forecasting(asked: "Future[Question]") -> "Future[Forecast]":
+    """Return the future answer to what is *asked*, worked out in a thread that nobody waits for."""
+    future: Future[Forecast] = Future()
 
     def work() -> None:
         try:
-            future.set_result(forecast(question))
+            future.set_result(forecast(asked.result()))
         except Exception as error:  # whatever is wrong with a forecast, the move is asked for without it
             future.set_exception(error)
 
@@ -112,14 +134,6 @@ def _columns(name: str, *cells: str) -> str:
 
 def _seconds(span: Nanoseconds | None) -> str:
     return duration(None if span is None else to_seconds(span))
-
-
-def _question(replay: Replay, move: Move, now: Nanoseconds) -> Question:
-    pool, header = replay.pool, replay.header
-    config = to_run_config(header.config)
-    assumed = assumptions(config, header.profile, header.block_tokens, replay.folds.reconfigs.reconfigs)
-    snapshot = take_snapshot(pool.fleet, pool.control, now)
-    return Question(snapshot, (move,), near_future(pool.control, now, Recurrence(SPAN_NS)), assumed)
 
 
 def _composition(replay: Replay, move: Move) -> list[str]:
@@ -162,8 +176,14 @@ def _blocks(replay: Replay, move: Move) -> list[str]:
 
 
 def _mode(replay: Replay, now: Nanoseconds) -> list[str]:
+    """Return what the mode at *now* makes of a move by hand, and the move of the mode."""
     mode = replay.pool.control.mode(now)
-    if mode.value not in ("auto", "hold"):
-        return []
-    hold_s = replay.header.config.get("controller", {}).get("hold_s", 0.0)
-    return labelled("controller", f"on hold for {hold_s:g} s after it; a gives it back at once")
+    config = replay.header.config.get("controller", {})
+    if mode is Mode.OFF:
+        is_by_hand = config.get("name") != "off"
+        frozen = "nobody may move workers, f (Unfreeze) or a (Auto) ends that: yes is refused until then"
+        return labelled("controller", frozen if is_by_hand else "off in this run: yes is refused")
+    if mode in (Mode.AUTO, Mode.HOLD):
+        hold_s = config.get("hold_s", 0.0)
+        return labelled("controller", f"on hold for {hold_s:g} s after it; a gives it back at once")
+    return []

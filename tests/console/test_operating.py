@@ -20,7 +20,6 @@ from vertumnus.records.run_dir import RunDir
 from vertumnus.run.audit import audit_run
 from vertumnus_console.__main__ import console
 from vertumnus_console.app import ConsoleApp
-from vertumnus_console.desk import Link
 from vertumnus_console.keys import of_kind
 
 
@@ -83,6 +82,34 @@ def test_a_move_is_looked_at_first(tmp_path: Path) -> None:
             await until(pilot, lambda: "HOLD" in text_of(app, "#top"), "on hold")
 
         drive(app, script)
+
+
+def test_a_preview_follows_what_others_do(tmp_path: Path) -> None:
+    """Frozen, it says how that ends and that yes is refused; what bob does meanwhile shows without a key."""
+    with paced_run(tmp_path, "controller=thresholds") as going:
+        app = console(tmp_path, "latest", speed=1.0, who="ann")
+        bob = going.client("bob")
+
+        def preview() -> str:
+            return text_of(app, "#preview")
+
+        async def script(pilot: "Pilot[None]") -> None:
+            await attached(pilot, app)
+            await point(pilot, app, CpGroup(4, 4))
+            assert bob.wait(bob.act("off"), 30).accepted
+            await until(pilot, lambda: "f Unfreeze" in text_of(app, "#keys"), "frozen")
+            await pilot.press("s")
+            await until(pilot, lambda: "f (Unfreeze) or a (Auto) ends that" in preview(), "how it ends")
+            assert "yes is refused until then" in preview()
+            assert bob.wait(bob.act("auto"), 30).accepted
+            await until(pilot, lambda: "on hold for 60 s after it" in preview(), "free again")
+            assert bob.wait(bob.act("drain", (CpGroup(4, 4),)), 30).accepted
+            await until(pilot, lambda: "it is drained by bob; reopen it first" in preview(), "not any more")
+            await pilot.press("y")
+            assert not app.screen.query("#preview")
+
+        drive(app, script)
+        assert [fact.action for fact in acted(going.run)] == ["off", "auto", "drain"]
 
 
 def test_a_controller_that_is_none_cannot_be_turned_on(tmp_path: Path) -> None:
@@ -220,7 +247,7 @@ def _groups(app: ConsoleApp) -> set[CpGroup]:
 
 
 def test_a_run_that_ends_under_a_preview(tmp_path: Path) -> None:
-    """Yes to a move of a run that has ended meanwhile changes nothing, and is told."""
+    """The dialog says that nothing can be changed any more, before anybody says yes; yes only closes it."""
     with paced_run(tmp_path) as going:
         app = console(tmp_path, "latest", speed=1.0, who="ann")
 
@@ -230,9 +257,9 @@ def test_a_run_that_ends_under_a_preview(tmp_path: Path) -> None:
             await pilot.press("s")
             await until(pilot, lambda: "y or enter" in text_of(app, "#choice"), "the question")
             going.finish()
-            await until(pilot, lambda: app.screen_stack[0].desk.link is Link.NONE, "over")
+            await until(pilot, lambda: "nothing can be changed any more" in text_of(app, "#choice"), "over")
             await pilot.press("y")
-            await says(pilot, app, "refused: split: not connected; the run has ended")
+            await says(pilot, app, "the run has ended: finished, VALID")
             assert [fact.action for fact in acted(going.run)] == ["speed"]
 
         drive(app, script)

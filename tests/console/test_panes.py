@@ -20,9 +20,27 @@ FOUR = Lattice(4, (1, 2), 4)
 
 
 def test_boxes_are_as_wide_as_degrees() -> None:
-    """A worker of degree 2 takes twice the width of one of degree 1; each names degree, state and queue."""
+    """A worker of degree 2 takes twice the width of one of degree 1; each has its name, state and queue."""
     line = strip((PAIR, LEFT, RIGHT), FOUR, 7 + 4 * 10).plain
-    assert line == "node 0 [CP2 > 3q 1.00 s   ][CP1 .   ][CP1 x   ]"
+    assert line == "node 0 [0x2 > 3q 1.00 s   ][2x1 .   ][3x1 x   ]"
+
+
+@pytest.mark.parametrize(
+    ("state", "queued", "box"),
+    [
+        ("prefill", 3, "[39>3q ]"),
+        ("waiting", 12, "[39~12q]"),
+        ("stalled", 100, "[39x1! ]"),
+        ("idle", 0, "[39x1 .]"),
+    ],
+)
+def test_boxes_on_80_columns_say_whose_they_are(state: str, queued: int, box: str) -> None:
+    """Eight ranks a line leave a CP1 box six characters: its rank and its queue, or its name."""
+    forty = Lattice(40, (1, 2, 4, 8), 8)
+    workers = tuple(replace(LEFT, group=CpGroup(rank, 1)) for rank in range(39))
+    last = replace(LEFT, group=CpGroup(39, 1), state=state, queued=queued, queue_ns=queued * SECOND)
+    lines = strip((*workers, last), forty, 78).plain.splitlines()
+    assert lines[4] == "node 4 " + "".join(f"[{rank}x1 .]" for rank in range(32, 39)) + box
 
 
 def test_boxes_of_a_small_pool_name_their_workers() -> None:

@@ -9,9 +9,10 @@ from vertumnus_console.keys import Key, Kind
 
 WORDS = {
     "overview": """\
-A line is a node, a box a worker, as wide as its degree. "3q 1.2 s": 3 queued;
-predicted work left there, the rest of the running step included. Up and down
-select a worker; s, m and d act on it. busy: of the last minute, spent in steps.
+A line is a node, a box a worker, as wide as its degree: 32x2 has two ranks
+from 32 on (in a narrow box it is 32). "3q 1.2 s": 3 queued; predicted work
+left there, the rest of the running step included. Up and down select a worker;
+s, m and d act on it. busy: of the last minute, spent in steps.
 Attainment weighs requests by input tokens. All requests count here; the report
 leaves the warm-up out.""",
     "workers": """\

@@ -130,19 +130,23 @@ def _text(worker: WorkerView, width: int) -> str:
 
 
 def _captions(worker: WorkerView) -> Iterator[str]:
-    """Yield what a box may say, the fullest first."""
-    degree, mark = worker.group.degree, MARKS[worker.state]
+    """Yield what a box may say, the fullest first: what is left out last is whose it is."""
+    group, mark = worker.group, MARKS[worker.state]
+    rank, degree = group.first_rank, group.degree
     if worker.state in QUIET:
-        yield f"CP{degree} {mark} {worker.state}  worker {worker.group}"
-        yield f"CP{degree} {mark} {worker.state}  {worker.group}"
-        yield f"CP{degree} {mark} {worker.state}"
+        yield f"CP{degree} {mark} {worker.state}  worker {group}"
+        yield f"CP{degree} {mark} {worker.state}  {group}"
+        yield f"{group} {mark} {worker.state}"
+        yield f"{group} {mark}"
     else:
         queue = f"{worker.queued}q"
         work = duration(to_seconds(worker.queue_ns))
-        yield f"CP{degree} {mark} {queue} {work}  worker {worker.group}"
-        yield f"CP{degree} {mark} {queue} {work}  {worker.group}"
-        yield f"CP{degree} {mark} {queue} {work}"
-        yield f"CP{degree} {mark} {queue}"
-        yield f"{degree}{mark}{queue}"
-    yield f"CP{degree} {mark}"
-    yield f"{degree}{mark}"
+        yield f"CP{degree} {mark} {queue} {work}  worker {group}"
+        yield f"CP{degree} {mark} {queue} {work}  {group}"
+        yield f"{group} {mark} {queue} {work}"
+        yield f"{group}{mark}{queue} {work}"
+        yield f"{group} {mark} {queue}"
+        yield f"{group}{mark}{queue}"
+        yield f"{rank}{mark}{queue}"
+    yield f"{group}{mark}"
+    yield f"{rank}{mark}"
