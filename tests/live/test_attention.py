@@ -1,6 +1,8 @@
 """Attention in parts: kernels agree with plain products, and parts merge to the whole."""
 
 import random
+import sys
+from types import ModuleType
 
 import pytest
 import torch
@@ -112,6 +114,35 @@ def test_a_kernel_that_changed_is_not_used(
     """Another LSE base, another mask or a missing op each send the engine back to plain products."""
     monkeypatch.setattr(attention, "CpuFlashKernel", broken)
     assert isinstance(choose_kernel(CPU, torch.float32), PlainKernel)
+
+
+class _FlashAttn(ModuleType):
+    """flash-attn's call as it is documented (2.8), by plain products: batches, LSE as [B, N, T]."""
+
+    @staticmethod
+    def flash_attn_func(
+        q_BTND: Tensor,
+        k_BSKD: Tensor,
+        v_BSKD: Tensor,
+        dropout_p: float = 0.0,
+        softmax_scale: float | None = None,
+        causal: bool = False,
+        *,
+        return_attn_probs: bool = False,
+    ) -> Tensor | tuple[Tensor, Tensor, Tensor | None]:
+        assert dropout_p == 0.0 and softmax_scale is None
+        attend = PlainKernel().causal if causal else PlainKernel().full
+        parts = [attend(*one) for one in zip(q_BTND, k_BSKD, v_BSKD, strict=True)]
+        out_BTND = torch.stack([part.out_TND for part in parts])
+        if not return_attn_probs:
+            return out_BTND
+        return out_BTND, torch.stack([part.lse_TN.t() for part in parts]), None
+
+
+def test_what_flash_attn_returns_is_read_as_it_is_meant(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Against the call's documented form: that the package keeps to it is tested where it runs."""
+    monkeypatch.setitem(sys.modules, "flash_attn", _FlashAttn("flash_attn"))
+    assert is_sound(CudaFlashKernel(), CPU, torch.bfloat16)
 
 
 @pytest.mark.gpu

@@ -44,7 +44,7 @@ def test_sizes_follow_the_model() -> None:
     assert tiny.bytes_per_block(512) == 1 << 20 == 512 * MODEL_PRESETS["tiny"].kv_bytes_per_token
     store = allocate(LATENT, SLOTS, BLOCK_TOKENS, CPU)
     assert store.bytes_per_block == 3 * BLOCK_TOKENS * 5 * 2
-    assert LATENT.split(store.read_blocks([1], 2)[0])[0].shape == (BLOCK_TOKENS, 1, 5)
+    assert LATENT.split(store.read_blocks(store.index_of([1]), 2)[0])[0].shape == (BLOCK_TOKENS, 1, 5)
 
 
 def test_blocks_read_back_in_the_order_asked_for() -> None:
@@ -52,11 +52,11 @@ def test_blocks_read_back_in_the_order_asked_for() -> None:
     store = allocate(LAYOUT, SLOTS, BLOCK_TOKENS, CPU)
     store.write(3, 1, 0, numbered(4, 0))
     store.write(0, 1, 1, numbered(2, 500))
-    read_nBW = store.read_blocks([0, 3], 1)
+    read_nBW = store.read_blocks(store.index_of([0, 3]), 1)
     assert torch.equal(read_nBW[1], numbered(4, 0))
     assert torch.equal(read_nBW[0, 1:3], numbered(2, 500))
     assert read_nBW[0, [0, 3]].abs().sum() == 0
-    assert store.read_blocks([0, 3], 0).abs().sum() == 0
+    assert store.read_blocks(store.index_of([0, 3]), 0).abs().sum() == 0
 
 
 def test_read_blocks_can_fill_a_buffer() -> None:
@@ -64,7 +64,7 @@ def test_read_blocks_can_fill_a_buffer() -> None:
     store = allocate(LAYOUT, SLOTS, BLOCK_TOKENS, CPU)
     store.write(2, 0, 0, numbered(4, 7))
     buffer = torch.empty(1, BLOCK_TOKENS, LAYOUT.width)
-    store.read_blocks([2], 0, out=buffer)
+    store.read_blocks(store.index_of([2]), 0, out=buffer)
     assert torch.equal(buffer[0], numbered(4, 7))
 
 
@@ -84,7 +84,9 @@ def test_a_received_block_equals_the_sent_one() -> None:
     source, target = (allocate(LAYOUT, SLOTS, BLOCK_TOKENS, CPU) for _ in range(2))
     source.write(5, 1, 2, numbered(2, 9))
     target.block(0).copy_(source.block(5))
-    assert torch.equal(target.read_blocks([0], 1), source.read_blocks([5], 1))
+    assert torch.equal(
+        target.read_blocks(target.index_of([0]), 1), source.read_blocks(source.index_of([5]), 1)
+    )
 
 
 def test_too_little_memory_is_told_with_both_numbers(monkeypatch: pytest.MonkeyPatch) -> None:

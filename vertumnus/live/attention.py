@@ -122,32 +122,24 @@ class CudaFlashKernel:
     """
 
     def __init__(self) -> None:
-        from flash_attn import flash_attn_varlen_func  # an optional extra, CUDA only
+        from flash_attn import flash_attn_func  # an optional extra, CUDA only
 
-        self._flash = flash_attn_varlen_func
+        self._flash = flash_attn_func
 
     def full(self, q_TND: Tensor, k_SKD: Tensor, v_SKD: Tensor) -> Partial:
         """Every query sees every key."""
-        return self._varlen(q_TND, k_SKD, v_SKD, causal=False)
+        return self._attend(q_TND, k_SKD, v_SKD, causal=False)
 
     def causal(self, q_TND: Tensor, k_TKD: Tensor, v_TKD: Tensor) -> Partial:
         """Query t sees keys 0 .. t."""
-        return self._varlen(q_TND, k_TKD, v_TKD, causal=True)
+        return self._attend(q_TND, k_TKD, v_TKD, causal=True)
 
-    def _varlen(self, q_TND: Tensor, k_SKD: Tensor, v_SKD: Tensor, *, causal: bool) -> Partial:
-        queries, keys = q_TND.shape[0], k_SKD.shape[0]
-        out_TND, lse_NT, _ = self._flash(
-            q_TND,
-            k_SKD,
-            v_SKD,
-            torch.tensor([0, queries], dtype=torch.int32, device=q_TND.device),
-            torch.tensor([0, keys], dtype=torch.int32, device=q_TND.device),
-            queries,
-            keys,
-            causal=causal,
-            return_attn_probs=True,
-        )
-        return Partial(out_TND, lse_NT.t())
+    def _attend(self, q_TND: Tensor, k_SKD: Tensor, v_SKD: Tensor, *, causal: bool) -> Partial:
+        # a batch of one: the form with cumulative lengths would make them on the host, and wait for the
+        # device in every layer
+        batch = (part.unsqueeze(0) for part in (q_TND, k_SKD, v_SKD))
+        out_1TND, lse_1NT, _ = self._flash(*batch, causal=causal, return_attn_probs=True)
+        return Partial(out_1TND[0], lse_1NT[0].t())
 
 
 def choose_kernel(device: torch.device, dtype: torch.dtype) -> Kernel:

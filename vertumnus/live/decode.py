@@ -120,5 +120,7 @@ def _block_source(context: RankContext, welcome: Welcome, device: torch.device) 
     pairs = PairGroups(context.peer, meeting, device, plan.live.step_timeout_s)
     receiver = Receiver(lambda: torch.empty(shape, dtype=layout.dtype, device=device), slots, pairs, arrived)
     prefill_ranks = [Peer("prefill", rank) for rank in range(plan.lattice.gpus)]
-    TransferThread(context, {Receive: receiver.receive}, partial(pairs.connect, prefill_ranks)).start()
+    TransferThread(
+        context, device, {Receive: receiver.receive}, partial(pairs.connect, prefill_ranks)
+    ).start()
     return arrived

@@ -17,7 +17,7 @@ from torch._C._distributed_c10d import Backend, PrefixStore, Store, TCPStore
 
 from vertumnus.domain.cluster import CpGroup
 from vertumnus.domain.units import Rank
-from vertumnus.live.communicator import Communicator, GlooGroup, Solo
+from vertumnus.live.communicator import Communicator, GlooGroup, NcclGroup, Solo
 from vertumnus.live.control import LOOPBACK
 
 
@@ -84,6 +84,7 @@ class CpGroups:
             if self._rank in group.ranks:
                 communicator = self.of(group, generation=0)
                 communicator.all_gather(torch.zeros(1, device=self._device))
+                communicator.settle()
 
     def of(self, group: CpGroup, generation: int) -> Communicator:
         """Return the *generation*-th group of these ranks; made on first use, by all members at once."""
@@ -98,6 +99,8 @@ class CpGroups:
         prefix = f"worker/{group}/{generation}"
         place = self._rank - group.first_rank
         made = make_group(self._store, prefix, place, group.degree, self._device, self._timeout_s)
+        if self._device.type == "cuda":
+            return NcclGroup(made, self._device, self._timeout_s)
         return GlooGroup(made, self._timeout_s)
 
 

@@ -79,6 +79,11 @@ class KvStore:
         self._blocks_nLBW = storage.view(slots, layout.layers, block_tokens, layout.width)
 
     @property
+    def device(self) -> torch.device:
+        """Where the blocks are."""
+        return self._blocks_nLBW.device
+
+    @property
     def bytes_per_block(self) -> int:
         """Size of one block over all layers [bytes]."""
         return self.layout.bytes_per_block(self.block_tokens)
@@ -87,11 +92,13 @@ class KvStore:
         """Put the rows of consecutive tokens into *slot*, from its token *offset* on."""
         self._blocks_nLBW[slot, layer, offset : offset + len(values_TW)] = values_TW
 
-    def read_blocks(self, slots: Sequence[int], layer: int, out: Tensor | None = None) -> Tensor:
-        """Return a copy of one layer of *slots* [n, B, W], in the order asked for, made in *out* if given."""
-        layer_nBW = self._blocks_nLBW[:, layer]
-        index = torch.tensor(slots, dtype=torch.int64, device=layer_nBW.device)
-        return torch.index_select(layer_nBW, 0, index, out=out)
+    def index_of(self, slots: Sequence[int]) -> Tensor:
+        """Return *slots* as `read_blocks` takes them [n]: made once, for all layers of a step."""
+        return torch.tensor(slots, dtype=torch.int64, device=self.device)
+
+    def read_blocks(self, index_n: Tensor, layer: int, out: Tensor | None = None) -> Tensor:
+        """Return a copy of one layer of the slots *index_n* [n, B, W], in their order, in *out* if given."""
+        return torch.index_select(self._blocks_nLBW[:, layer], 0, index_n, out=out)
 
     def block(self, slot: int) -> Tensor:
         """Return the contiguous block in *slot* as a view [L, B, W]: what a transfer reads or fills."""

@@ -24,6 +24,13 @@ RUN_VARIABLE = "VERTUMNUS_RUN"
 BAD_INPUT = 2
 """Exit status of a rank that found the user's input wrong and printed only that."""
 
+_NCCL = {
+    "TORCH_NCCL_ASYNC_ERROR_HANDLING": "2",  # by default a lost peer takes the ranks beside it down
+    "TORCH_NCCL_BLOCKING_WAIT": "0",  # one look at the end of a step, no pause in each of its waits
+    "TORCH_NCCL_DUMP_ON_TIMEOUT": "0",  # others' traces are not waited for
+}
+"""A group that broke is given up, its ranks regroup under the next generation."""
+
 _TAIL_BYTES = 64 << 10
 _PR_SET_PDEATHSIG = 1  # linux/prctl.h
 
@@ -140,7 +147,7 @@ def _command(peer: Peer, incarnation: int, endpoint: str) -> list[str]:
 
 def _environment(run: str) -> dict[str, str]:
     """Return the ranks' environment: one compute thread each, and the run's secret."""
-    return {**os.environ, RUN_VARIABLE: run, "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
+    return {**os.environ, RUN_VARIABLE: run, "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", **_NCCL}
 
 
 def _pidfd(pid: int) -> int | None:

@@ -10,6 +10,7 @@ import torch.distributed as dist
 from torch import Tensor
 from torch._C._distributed_c10d import Store
 
+from vertumnus.live.device import wait_for_works
 from vertumnus.live.groups import brief, make_group
 from vertumnus.live.messages import Peer
 
@@ -17,8 +18,10 @@ from vertumnus.live.messages import Peer
 class Pair:
     """The group of two ranks as one of them sees it."""
 
-    def __init__(self, group: dist.ProcessGroup) -> None:
+    def __init__(self, group: dist.ProcessGroup, device: torch.device, timeout_s: float) -> None:
         self._group = group
+        self._device = device
+        self._timeout_s = timeout_s
         self._other = 1 - group.rank()
 
     def post_sends(self, blocks: Sequence[Tensor]) -> list[dist.Work]:
@@ -38,6 +41,13 @@ class Pair:
         if self._other == 1:
             return self.post_sends(sends) + self.post_receives(receives)
         return self.post_receives(receives) + self.post_sends(sends)
+
+    def finish(self, works: Sequence[dist.Work], direction: str) -> None:
+        """Wait until *works* are over. Raises RuntimeError that names the *direction* when one broke."""
+        try:
+            wait_for_works(works, self._device, self._timeout_s)
+        except RuntimeError as error:  # gloo's and NCCL's own
+            raise RuntimeError(f"{direction}: {brief(error)}") from error
 
 
 class PairGroups:
@@ -66,15 +76,9 @@ class PairGroups:
         low, high = sorted((self._me, other))
         prefix = f"pair/{low.pool}{low.rank}-{high.pool}{high.rank}/{generation}"
         place = (low, high).index(self._me)
-        return Pair(make_group(self._store, prefix, place, 2, self._device, self._timeout_s))
-
-
-def wait_all(works: Sequence[dist.Work], direction: str) -> None:
-    """Wait until *works* are over. Raises RuntimeError that names the *direction* when one broke."""
-    try:
-        for work in works:
-            work.wait()
-    except RuntimeError as error:  # gloo's and NCCL's own
-        raise RuntimeError(f"{direction}: {brief(error)}") from error
-    if torch.cuda.is_available():  # NCCL's wait only orders streams; the blocks must have moved
-        torch.cuda.current_stream().synchronize()
+        group = make_group(self._store, prefix, place, 2, self._device, self._timeout_s)
+        pair = Pair(group, self._device, self._timeout_s)
+        # NCCL connects with the first message: not with one that a request waits for
+        sent, received = torch.zeros(2, 1, dtype=torch.uint8, device=self._device)
+        pair.finish(pair.post_exchange([sent], [received]), f"with {other}")
+        return pair

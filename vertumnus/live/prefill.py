@@ -27,6 +27,7 @@ from vertumnus.domain.jobs import StepWork
 from vertumnus.domain.units import Nanoseconds, Rank, RequestId
 from vertumnus.live.attention import Kernel, Partial, attend_chunk, choose_kernel, merge
 from vertumnus.live.communicator import Communicator
+from vertumnus.live.device import wait_for_stream
 from vertumnus.live.exchange import Payload, Section, in_token_order, pack_parts, unpack_parts
 from vertumnus.live.kv_store import KvStore
 from vertumnus.live.models.qwen3 import Projected, Qwen3
@@ -71,8 +72,9 @@ class PrefillExecutor:
         started = time.perf_counter_ns()
         plans = [plan_work(work, at) for work in works]
         hidden = _Step(self._model, self._store, self._kernel, plans, comm).run(tokens)
-        if self._model.device.type == "cuda":
-            torch.cuda.synchronize(self._model.device)
+        comm.settle()
+        # what this thread ordered, and not what a transfer is at, which may be waiting for another rank
+        wait_for_stream(self._model.device)
         return PrefillResult(time.perf_counter_ns() - started, hidden)
 
     def _work_problems(
@@ -115,6 +117,10 @@ class _Step:
         self._rows = [slice(start, stop) for start, stop in pairwise(accumulate(counts, initial=0))]
         config, like = model.config, torch.empty(0, dtype=model.dtype, device=model.device)
         query_width = config.query_heads * config.head_dim
+        own = (plan.pieces[comm.rank_in_group] for plan in plans)
+        # not in each layer: what goes from host to device waits there for all that the stream has to do, and
+        # behind a peer that is gone for ever
+        self._own_slots = [store.index_of(piece.slots) for piece in own]
         self._payload = Payload(plans, store.block_tokens, store.layout.width, query_width, like)
 
     def run(self, tokens: Mapping[RequestId, Tensor]) -> dict[RequestId, Tensor]:
@@ -147,17 +153,17 @@ class _Step:
         return layer.finish(x_TH, attended_TND)
 
     def _fill(self, index: int, projected: Projected) -> None:
-        me = self._comm.rank_in_group
-        for plan, rows, mine in zip(self._plans, self._rows, self._payload.mine, strict=True):
-            count, slots = rows.stop - rows.start, plan.pieces[me].slots
+        works = zip(self._plans, self._rows, self._payload.mine, self._own_slots, strict=True)
+        for plan, rows, mine, slots_n in works:
+            count = rows.stop - rows.start
             k_TKD, v_TKD = self._store.layout.split(mine.new_CrW[0, :count])
             k_TKD.copy_(projected.k_TKD[rows])
             v_TKD.copy_(projected.v_TKD[rows])
             if plan.sends_queries:
                 mine.queries_CrH[0, :count] = projected.q_TND[rows].flatten(1)
-            elif slots:
+            elif len(slots_n):
                 blocks_nBW = mine.cached_CrW.view(-1, self._store.block_tokens, self._store.layout.width)
-                self._store.read_blocks(slots, index, out=blocks_nBW[: len(slots)])
+                self._store.read_blocks(slots_n, index, out=blocks_nBW[: len(slots_n)])
 
     def _keep(self, index: int, plan: WorkPlan, new_RW: Tensor) -> None:
         for write in plan.writes:
@@ -182,24 +188,26 @@ class _Step:
         return self._kernel.full(q_TND, k_SKD, v_SKD)
 
     def _pass_queries(self, index: int, sections: list[Section]) -> dict[RequestId, list[Partial]]:
-        passed = [pair for pair in zip(self._plans, sections, strict=True) if pair[0].sends_queries]
+        works = zip(self._plans, sections, self._own_slots, strict=True)
+        passed = [work for work in works if work[0].sends_queries]
         if not passed:
             return {}
         answers = [
-            self._answer(index, plan, in_token_order(plan.zigzag, s.queries_CrH)) for plan, s in passed
+            self._answer(index, plan, in_token_order(plan.zigzag, section.queries_CrH), slots_n)
+            for plan, section, slots_n in passed
         ]
-        plans = [plan for plan, _ in passed]
+        plans = [plan for plan, _, _ in passed]
         heads, me = self._model.config.query_heads, self._comm.rank_in_group
         returned = unpack_parts(self._comm.all_gather(pack_parts(answers)), plans, heads, me)
         return {plan.work.request_id: parts for plan, parts in zip(plans, returned, strict=True)}
 
-    def _answer(self, index: int, plan: WorkPlan, queries_RH: Tensor) -> Partial:
+    def _answer(self, index: int, plan: WorkPlan, queries_RH: Tensor, slots_n: Tensor) -> Partial:
         """Attend to this rank's piece for all queries of the group; nothing there counts as no share."""
         q_RND = queries_RH.view(len(queries_RH), self._model.config.query_heads, -1)
         piece = plan.pieces[self._comm.rank_in_group]
         if not piece.tokens:
             return Partial(torch.zeros_like(q_RND), q_RND.new_full(q_RND.shape[:2], -math.inf))
-        cached_SW = self._store.read_blocks(piece.slots, index).flatten(0, 1)[: piece.tokens]
+        cached_SW = self._store.read_blocks(slots_n, index).flatten(0, 1)[: piece.tokens]
         return self._attend_cached(q_RND, cached_SW)
 
     def _final_states(self, x_TH: Tensor) -> dict[RequestId, Tensor]:

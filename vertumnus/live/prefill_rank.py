@@ -63,7 +63,7 @@ class PrefillRank:
         if maps:
             copies = SharedCopies(store, SharedBlocks(maps, plan.blocks_per_rank), plan.blocks_per_rank)
             inspector = Inspector(store, plan.blocks_per_rank)
-            TransferThread(context, {Copy: copies.copy, Inspect: inspector.inspect}).start()
+            TransferThread(context, device, {Copy: copies.copy, Inspect: inspector.inspect}).start()
         else:
             _start_messages(context, welcome, store, device)
 
@@ -148,4 +148,4 @@ def _start_messages(context: RankContext, welcome: Welcome, store: KvStore, devi
     decode_ranks = [Peer("decode", other) for other in range(plan.decode_ranks)]
     inspector = Inspector(store, plan.blocks_per_rank)
     ends: Ends = {Send: sender.send, Copy: copies.copy, Inspect: inspector.inspect}
-    TransferThread(context, ends, partial(pairs.connect, prefill_ranks + decode_ranks)).start()
+    TransferThread(context, device, ends, partial(pairs.connect, prefill_ranks + decode_ranks)).start()

@@ -11,9 +11,10 @@ import torch.distributed as dist
 from torch import Tensor
 
 from vertumnus.domain.units import Rank, SlotId
+from vertumnus.live.device import wait_for_stream
 from vertumnus.live.kv_store import KvStore
 from vertumnus.live.messages import Copied, Copy, Peer
-from vertumnus.live.pairs import Pair, PairGroups, wait_all
+from vertumnus.live.pairs import Pair, PairGroups
 from vertumnus.live.transfer import SharedBlocks
 
 
@@ -54,7 +55,8 @@ class PairwiseCopies:
         posted = {other: self._exchange(other, pair, order) for other, pair in pairs.items()}
         for source, destination in self._between(order, self._rank, self._rank):
             destination.copy_(source)
-        _wait_for_each(posted)
+        _finish_each(pairs, posted)
+        wait_for_stream(self._store.device)
         takes = any(self._owner(destination) == self._rank for _, destination in order.moves)
         return Copied(order.job_id, time.perf_counter_ns() - started) if takes else None
 
@@ -76,12 +78,12 @@ class PairwiseCopies:
         return slot // self._blocks_per_rank
 
 
-def _wait_for_each(posted: Mapping[Rank, Sequence[dist.Work]]) -> None:
+def _finish_each(pairs: Mapping[Rank, Pair], posted: Mapping[Rank, Sequence[dist.Work]]) -> None:
     """Wait for every pair, also after one broke: what is still on its way must not arrive later."""
     failures = []
     for other, works in posted.items():
         try:
-            wait_all(works, f"with prefill rank {other}")
+            pairs[other].finish(works, f"with prefill rank {other}")
         except RuntimeError as error:
             failures.append(str(error))
     if failures:

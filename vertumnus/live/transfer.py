@@ -11,11 +11,13 @@ import traceback
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol, TypeAlias
 
+import torch
 import torch.distributed as dist
 from torch import Tensor
 
 from vertumnus.domain.units import JobId, Rank, SlotId
 from vertumnus.live.control import ControlLink
+from vertumnus.live.device import keep_for_stream, own_stream
 from vertumnus.live.groups import brief
 from vertumnus.live.kv_store import KvStore
 from vertumnus.live.messages import (
@@ -31,7 +33,7 @@ from vertumnus.live.messages import (
     TransferDone,
     TransferFailed,
 )
-from vertumnus.live.pairs import PairGroups, wait_all
+from vertumnus.live.pairs import Pair, PairGroups
 from vertumnus.live.rank_context import IDLE_MS, RankContext
 
 TransferOrder: TypeAlias = Send | Receive | Copy | Inspect
@@ -78,7 +80,9 @@ class ReceivedBlocks:
 
     def take(self, job_id: JobId, slots: Sequence[SlotId]) -> list[Tensor]:
         """Hand the blocks out and forget them."""
-        return self._arrived.pop(job_id)
+        blocks = self._arrived.pop(job_id)
+        keep_for_stream(blocks)
+        return blocks
 
     def drop(self, job_id: JobId) -> None:
         """Forget the blocks if they have arrived."""
@@ -98,7 +102,7 @@ class Sender:
         decode_rank = Peer("decode", order.decode_rank)
         pair = self._pairs.of(decode_rank, order.generation)
         blocks = [self._store.block(slot % self._blocks_per_rank) for slot in order.slots]
-        wait_all(pair.post_sends(blocks), f"to {decode_rank}")  # the receiving end says that it is done
+        pair.finish(pair.post_sends(blocks), f"to {decode_rank}")  # the receiving end says that it is done
 
 
 class Receiver:
@@ -119,16 +123,19 @@ class Receiver:
     def receive(self, order: Receive) -> TransferDone:
         """Receive the blocks of *order* and keep them. Raises RuntimeError when it breaks."""
         blocks = [self._new_block() for _ in order.slots]
-        works = [self._post(owner, generation, order, blocks) for owner, generation in order.sends]
-        for (owner, _), of_owner in zip(order.sends, works, strict=True):
-            wait_all(of_owner, f"from prefill rank {owner}")
+        posted = [self._post(owner, generation, order, blocks) for owner, generation in order.sends]
+        for (owner, _), (pair, works) in zip(order.sends, posted, strict=True):
+            pair.finish(works, f"from prefill rank {owner}")
         self._arrived.put(order.job_id, blocks)
         return TransferDone(order.job_id)
 
-    def _post(self, owner: Rank, generation: int, order: Receive, blocks: list[Tensor]) -> list[dist.Work]:
+    def _post(
+        self, owner: Rank, generation: int, order: Receive, blocks: list[Tensor]
+    ) -> tuple[Pair, list[dist.Work]]:
         """Post the receives of one owner's blocks."""
         owned = [b for b, s in zip(blocks, order.slots, strict=True) if s // self._blocks_per_rank == owner]
-        return self._pairs.of(Peer("prefill", owner), generation).post_receives(owned)
+        pair = self._pairs.of(Peer("prefill", owner), generation)
+        return pair, pair.post_receives(owned)
 
 
 class TransferThread(threading.Thread):
@@ -138,17 +145,25 @@ class TransferThread(threading.Thread):
     oldest one that is not over are all at it: nobody waits in a circle.
     """
 
-    def __init__(self, context: RankContext, ends: Ends, connect: Callable[[], None] | None = None) -> None:
+    def __init__(
+        self,
+        context: RankContext,
+        device: torch.device,
+        ends: Ends,
+        connect: Callable[[], None] | None = None,
+    ) -> None:
         """Carry out each kind of order by one of *ends*, after *connect* has met the other ends."""
         super().__init__(name="transfers", daemon=True)
         self._context = context
+        self._device = device
         self._ends = ends
         self._connect = connect
 
     def run(self) -> None:
         """Connect, register, serve until Shutdown. An error ends the process, not the thread alone."""
         try:
-            self._run()
+            with own_stream(self._device):
+                self._run()
         except BaseException:
             traceback.print_exc()
             sys.stderr.flush()
