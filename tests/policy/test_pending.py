@@ -50,6 +50,26 @@ def test_places_move_with_the_composition() -> None:
     assert pending.promises(KEYS, [0, 0]) == {0: [Promise(2, 8)], 1: [Promise(1, 7)]}
 
 
+class Asked(list[int]):
+    """What the workers hold, counting who asks for one of them."""
+
+    times = 0
+
+    def __getitem__(self, place):
+        self.times += 1
+        return super().__getitem__(place)
+
+
+def test_a_crowd_for_one_prefix_costs_no_more_than_one_request() -> None:
+    """A thousand requests wait at two workers that hold the prefix by now: each is asked once a block."""
+    pending = PendingBlocks()
+    for request in range(1_000):
+        pending.add(request, request % 2, KEYS)
+    held = Asked([6, 6, 0])
+    assert pending.promises(KEYS, held) == {}
+    assert held.times == 2 * len(KEYS)
+
+
 paths = st.integers(0, 6).flatmap(lambda length: st.integers(0, length).map(lambda i: KEYS[i:length]))
 
 

@@ -10,6 +10,7 @@ from typing import Literal, TypeAlias
 from msgspec import Struct
 
 from vertumnus.domain.cluster import CpGroup
+from vertumnus.domain.errors import InvariantError
 from vertumnus.domain.orders import Prefill
 from vertumnus.domain.request import Request, blocks_for, reusable_tokens
 from vertumnus.domain.units import BlockKey, Epoch, JobId, Rank, RequestId, SlotId, Tokens
@@ -88,6 +89,8 @@ class Worker:
         """Transfers to this worker that have not ended."""
         self._block_tokens = block_tokens
         self._queue: list[tuple[int, int, Queued]] = []
+        self._numbers: dict[RequestId, int] = {}
+        """Of each queued request's order."""
         self._orders = 0
 
     @property
@@ -121,6 +124,7 @@ class Worker:
     def enqueue(self, order: Prefill, request: Request) -> None:
         """Queue *request*; equal priorities keep the order of their orders."""
         insort(self._queue, (order.priority, self._orders, Queued(order, request, self._orders)))
+        self._numbers[request.request_id] = self._orders
         self._orders += 1
         if request.block_keys:
             keys = request.block_keys
@@ -131,7 +135,7 @@ class Worker:
         """Take a request out of the queue; return whether it was there."""
         for place, (_, _, queued) in enumerate(self._queue):
             if queued.request.request_id == request_id:
-                del self._queue[place]
+                del self._queue[place], self._numbers[request_id]
                 return True
         return False
 
@@ -139,6 +143,7 @@ class Worker:
         """Empty the queue and return who was in it, in order."""
         returned = tuple(self.queued_ids())
         self._queue.clear()
+        self._numbers.clear()
         return returned
 
     def take_ready(self, step_tokens: Tokens) -> tuple[list[Occupancy], list[Reservation]]:
@@ -149,6 +154,7 @@ class Worker:
         it reuses that block. Nothing is taken while the first ready request lacks room.
         """
         taken: list[Occupancy] = []
+        places: list[int] = []
         reservations: list[Reservation] = []
         computing: set[BlockKey] = set()
         budget = step_tokens
@@ -159,13 +165,15 @@ class Worker:
             if occupancy is None or reservation is None:
                 break
             taken.append(occupancy)
+            places.append(place)
             reservations.append(reservation)
-            self._queue[place] = (0, -1, queued)  # marked, taken out below
             budget -= self._uncached(occupancy)
             computing.update(queued.request.block_keys or ())
             if budget <= 0:
                 break
-        self._queue = [entry for entry in self._queue if entry[1] >= 0]
+        for place in reversed(places):  # not before: nobody runs in one step with whom it waits for
+            _, _, queued = self._queue.pop(place)
+            del self._numbers[queued.request.request_id]
         return taken, reservations
 
     def settle(self, occupancy: Occupancy) -> tuple[Rank, ...] | None:
@@ -187,17 +195,17 @@ class Worker:
         occupancy.path, occupancy.private, occupancy.holds_blocks = (), [], False
 
     def check(self, parents: dict[BlockKey, BlockKey | None] | None = None) -> None:
-        """Raise InvariantError unless the cache is consistent."""
+        """Raise InvariantError unless queue and cache are consistent."""
+        numbers = {queued.request.request_id: queued.number for queued in self.waiting()}
+        if numbers != self._numbers:
+            raise InvariantError(f"worker {self.group}: queued {numbers}, numbered {self._numbers}")
         self.cache.check(parents)
 
     def _ready(self) -> Iterator[tuple[int, Queued]]:
-        numbers: dict[RequestId, int] | None = None
         for place, (_, _, queued) in enumerate(self._queue):
             if queued.order.after_transfer in self.awaited_transfers:
                 continue
-            if queued.order.after and numbers is None:
-                numbers = {each.request.request_id: each.number for _, _, each in self._queue}
-            if numbers is None or not queued.waits_for(numbers):
+            if not (queued.order.after and queued.waits_for(self._numbers)):
                 yield place, queued
 
     def _may_join(self, request: Request, computing: set[BlockKey], budget: Tokens) -> bool:

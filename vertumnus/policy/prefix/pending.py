@@ -5,19 +5,20 @@ for them there later reuses them, provided that it runs after one of those who b
 told apart by their place in the pool's order.
 """
 
+from collections import OrderedDict
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import TypeAlias
 
 from msgspec import Struct
 
 from vertumnus.domain.units import BlockKey, Blocks, RequestId
 
+Bringers: TypeAlias = RequestId | OrderedDict[RequestId, None]
+"""Who brings a block to one worker: most often one request, else all in order of their placement.
 
-class Bringer(NamedTuple):
-    """A placed request."""
-
-    place: int
-    request_id: RequestId
+The first one is looked at for each arrival, and most often the first to go (which leaves a dict with a gap
+before its first entry, and an OrderedDict with none).
+"""
 
 
 class Promise(Struct, gc=False):
@@ -32,9 +33,9 @@ class PendingBlocks:
     """Who brings which block where."""
 
     def __init__(self) -> None:
-        self._bringers: dict[BlockKey, list[Bringer]] = {}
-        """In order of their placement."""
-        self._brought: dict[RequestId, tuple[Bringer, Sequence[BlockKey]]] = {}
+        self._bringers: dict[BlockKey, dict[int, Bringers]] = {}
+        """By place."""
+        self._brought: dict[RequestId, tuple[int, Sequence[BlockKey]]] = {}
 
     def __len__(self) -> int:
         return len(self._brought)
@@ -43,56 +44,69 @@ class PendingBlocks:
         """Note that *request_id* brings *keys* to the worker at *place*."""
         if not keys:
             return
-        bringer, bringers = Bringer(place, request_id), self._bringers
-        self._brought[request_id] = (bringer, keys)
+        bringers = self._bringers
+        self._brought[request_id] = (place, keys)
         for key in keys:
-            there = bringers.get(key)
+            places = bringers.get(key)
+            if places is None:
+                bringers[key] = {place: request_id}
+                continue
+            there = places.get(place)
             if there is None:
-                bringers[key] = [bringer]
+                places[place] = request_id
+            elif isinstance(there, OrderedDict):
+                there[request_id] = None
             else:
-                there.append(bringer)
+                places[place] = OrderedDict.fromkeys((there, request_id))
 
     def remove(self, request_id: RequestId) -> None:
         """Forget what *request_id* brings: it is there now, or will never be."""
-        brought = self._brought.pop(request_id, None)
-        if brought is None:
-            return
-        bringer, bringers = brought[0], self._bringers
-        for key in brought[1]:
-            there = bringers[key]
-            if len(there) == 1:
-                del bringers[key]
+        place, keys = self._brought.pop(request_id, (0, ()))
+        bringers = self._bringers
+        for key in keys:
+            places = bringers[key]
+            there = places[place]
+            if isinstance(there, OrderedDict) and len(there) > 1:
+                del there[request_id]
+            elif len(places) > 1:
+                del places[place]
             else:
-                there.remove(bringer)
+                del bringers[key]
 
     def promises(self, keys: Sequence[BlockKey], held: Sequence[Blocks]) -> Mapping[int, list[Promise]]:
         """Return, by place, what a prompt of *keys* could count on beyond its *held* leading blocks.
 
-        A place's promises are in order of their blocks, one for each bringer of a stretch of them.
+        A place's promises are in order of their blocks, one for each bringer of a stretch of them. What this
+        costs is blocks times workers, however many requests bring them.
         """
         promises: dict[int, list[Promise]] = {}
         least, most = min(held), max(held)
-        for number, bringers in enumerate(map(self._bringers.get, keys[least:]), least):
-            if bringers is None:
+        for number, places in enumerate(map(self._bringers.get, keys[least:]), least):
+            if places is None:
                 if number >= most:
                     break  # nobody holds more, and no promise reaches past a block that nobody brings
                 continue
-            for place, request_id in bringers:
+            for place, there in places.items():
                 promised = promises.get(place)
                 if promised is None:
                     if held[place] == number:
-                        promises[place] = [Promise(number + 1, request_id)]
+                        promises[place] = [Promise(number + 1, _first(there))]
                     continue
                 last = promised[-1]
                 if last.blocks == number:
-                    if last.by == request_id:
+                    first = _first(there)
+                    if last.by == first:
                         last.blocks += 1
                     else:
-                        promised.append(Promise(number + 1, request_id))
+                        promised.append(Promise(number + 1, first))
         return promises
 
     def recompose(self, moved: Mapping[int, int]) -> None:
         """Take new places, *moved* by the old ones."""
         brought, self._brought, self._bringers = self._brought, {}, {}
-        for request_id, (bringer, keys) in brought.items():
-            self.add(request_id, moved[bringer.place], keys)
+        for request_id, (place, keys) in brought.items():
+            self.add(request_id, moved[place], keys)
+
+
+def _first(there: Bringers) -> RequestId:
+    return next(iter(there)) if isinstance(there, OrderedDict) else there
