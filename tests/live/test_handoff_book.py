@@ -60,6 +60,32 @@ def test_finished_handoff_leaves_its_pairs_alone() -> None:
     assert isinstance(receive, Receive) and receive.sends == ((0, 0), (1, 0))
 
 
+def test_a_transfer_that_breaks_ends_its_handoff() -> None:
+    """At either end, once; its pairs meet in new groups."""
+    for peer in (Peer("prefill", 1, True), Peer("decode", 1, True)):
+        book = a_book(by_transfer=True)
+        book.begin(JOB, b"state")
+        assert book.transfer_failed(5, peer) is not None
+        assert book.transfer_failed(5, peer) is None and len(book) == 0
+        receive = book.begin(JOB, b"state")[0].body
+        assert isinstance(receive, Receive) and receive.sends == ((0, 1), (1, 1))
+
+
+def test_trouble_of_an_owner_after_the_blocks_arrived_ends_nothing() -> None:
+    """The sequence is decoded on; to end it here would leave it at its decode rank, which nobody stops.
+
+    The owner's group is dead all the same.
+    """
+    book = a_book(by_transfer=True)
+    book.begin(JOB, b"state")
+    book.arrived(5, DECODE)
+    assert book.transfer_failed(5, Peer("prefill", 1, True)) is None
+    assert book.find(5) is not None
+    book.end(5)
+    receive = book.begin(JOB, b"state")[0].body
+    assert isinstance(receive, Receive) and receive.sends == ((0, 0), (1, 1))
+
+
 def test_blocks_of_a_dead_handoff_are_dropped() -> None:
     """Blocks that arrive after their hand-off ended are not kept for ever."""
     book = a_book(by_transfer=True)

@@ -45,6 +45,14 @@ def test_step_may_take_twice_as_long() -> None:
     assert overdue.reason == "no answer to its step for 4.0 s (more than twice backend.step_timeout_s)"
 
 
+def test_a_rank_that_is_gone_owes_nothing() -> None:
+    """What is sent to it afterwards goes nowhere: it cannot be lost a second time."""
+    liveness = watched()
+    liveness.forget(RANK)
+    liveness.owes(RANK, "step", SECOND)
+    assert liveness.overdue(60 * SECOND) == [] == liveness.to_ping(60 * SECOND)
+
+
 def test_an_epoch_is_owed_like_a_ping() -> None:
     """A rank that does not acknowledge within 2 s is named; a pong from before does not pay for it."""
     liveness = watched()

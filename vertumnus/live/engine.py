@@ -320,7 +320,8 @@ class LiveEngine:
         self._inspection.answered(peer.rank, told)
 
     def _on_transfer_failed(self, peer: Peer, failed: TransferFailed) -> None:
-        self._fail_handoff(failed.job_id, f"{peer}: {failed.reason}")
+        if self._handoffs.transfer_failed(failed.job_id, peer) is not None:
+            self._tell_error(failed.job_id, f"{peer}: {failed.reason}")
         if peer.pool == "prefill":
             self._tell_copy(self._copies.failed(failed.job_id, peer.rank, failed.reason))
 

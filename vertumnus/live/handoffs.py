@@ -4,7 +4,7 @@ A prompt's blocks first reach the decode rank's host (at once when memory is sha
 pairwise); then the rank is told to admit it, confirms its copy, and decodes.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from vertumnus.domain.jobs import HandoffJob
 from vertumnus.domain.units import JobId, Rank, SlotId
@@ -84,10 +84,20 @@ class HandoffBook:
     def end(self, job_id: JobId) -> OpenHandoff | None:
         """Close a hand-off and return it; None when that happened before."""
         handoff = self._open.pop(job_id, None)
-        if handoff is not None and handoff.is_moving:  # its pairs' groups are dead: the next ones are new
-            for pair in self._pairs(handoff.job):
-                self._failed_pairs[pair] = self._failed_pairs.get(pair, 0) + 1
+        if handoff is not None and handoff.is_moving:
+            self._renew(self._pairs(handoff.job))
         return handoff
+
+    def transfer_failed(self, job_id: JobId, peer: Peer) -> OpenHandoff | None:
+        """Close and return the hand-off whose transfer broke at *peer*; None if all blocks had come.
+
+        An owner's trouble after that is its own: the sequence is at its decode rank, and goes on.
+        """
+        handoff = self._open.get(job_id)
+        if handoff is None or handoff.is_moving:
+            return self.end(job_id)
+        self._renew([(peer.rank, handoff.job.decode_rank)])
+        return None
 
     def hit_by_loss(self, peer: Peer) -> list[JobId]:
         """Return the hand-offs that cannot go on without *peer*."""
@@ -115,6 +125,11 @@ class HandoffBook:
         for slot in job.slots:
             owned.setdefault(slot // self._blocks_per_rank, []).append(slot)
         return owned
+
+    def _renew(self, pairs: Iterable[tuple[Rank, Rank]]) -> None:
+        """Note that the groups of *pairs* are dead: the next transfers meet in new ones."""
+        for pair in pairs:
+            self._failed_pairs[pair] = self._failed_pairs.get(pair, 0) + 1
 
     def _pairs(self, job: HandoffJob) -> Iterator[tuple[Rank, Rank]]:
         for owner in self._owned(job):

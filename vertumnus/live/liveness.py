@@ -58,7 +58,9 @@ class Liveness:
         self._asked.pop(peer, None)
 
     def owes(self, peer: Peer, debt: Debt, now: Nanoseconds) -> None:
-        """Note that *peer* was given something to answer; it outranks a ping before it."""
+        """Note that *peer*, if it is watched, was given something to answer; it outranks a ping before it."""
+        if peer not in self._owed:
+            return
         self._owed[peer] = _Owed(debt, now, now + self._limits[debt])
         self._asked[peer] = now
 
