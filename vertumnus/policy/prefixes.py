@@ -144,14 +144,14 @@ class Prefixes:
         end: Blocks = fact.first_block + len(fact.owners)
         path = self.transfers.order_of(fact.transfer_id).path[:end]
         self.residency.report((Held(path, fact.first_block, fact.owners),), fact.at)
-        return self._ended(fact, is_copied=True)
+        return self._ended(fact, end)
 
     def _transfer_failed(self, fact: TransferFailed) -> list[AnyOrder]:
-        return self._ended(fact, is_copied=False)
+        return self._ended(fact, None)
 
-    def _ended(self, fact: TransferFinished | TransferFailed, *, is_copied: bool) -> list[AnyOrder]:
+    def _ended(self, fact: TransferFinished | TransferFailed, copied: Blocks | None) -> list[AnyOrder]:
         order = self.transfers.end(fact.transfer_id, fact.at)
-        return [*self._manager.transfer_ended(order, fact.at, is_copied=is_copied)]
+        return [*self._manager.transfer_ended(order, fact.at, copied)]
 
     def _replicas_deleted(self, fact: ReplicasDeleted) -> list[AnyOrder]:
         self.residency.report(fact.evicted, fact.at)

@@ -21,7 +21,7 @@ def confirm(trie: Trie, replicator: Replicator, order: Transfer, now: int) -> li
     """Let the copy of *order* arrive."""
     owners = [order.destination.first_rank] * (len(order.path) - order.first_block)
     trie.index.install(order.path, order.first_block, owners)
-    return replicator.ended(trie.book.end(order.transfer_id, now), now, is_copied=True)
+    return replicator.ended(trie.book.end(order.transfer_id, now), now, len(order.path))
 
 
 def test_only_missing_blocks_are_copied() -> None:
@@ -46,6 +46,17 @@ def test_a_long_path_goes_piece_by_piece() -> None:
     assert confirm(trie, replicator, second, 10 * MS) == [] and len(replicator) == 0
 
 
+def test_a_copy_that_brought_less_is_gone_on_with_where_it_ended() -> None:
+    """Of three blocks one came, and no report of it yet: the other three follow, not the fourth alone."""
+    trie = Trie()
+    trie.hold(WIDE)
+    replicator = a_replicator(trie, blocks_per_copy=3)
+    (first,) = replicator.replace([Replication("intra", BRANCH, PAIR)], 0)
+    assert (first.path, first.first_block) == (BRANCH[:3], 0)
+    (second,) = replicator.ended(trie.book.end(first.transfer_id, 3 * MS), 3 * MS, 1)
+    assert (second.path, second.first_block) == (BRANCH, 1)
+
+
 def test_a_busy_link_is_left_to_who_uses_it() -> None:
     """A pull into the destination, or out of the only source: the replica waits for its end."""
     for source, destination in ((PAIR, LEFT), (WIDE, RIGHT)):
@@ -56,7 +67,7 @@ def test_a_busy_link_is_left_to_who_uses_it() -> None:
         replicator = a_replicator(trie)
         assert replicator.replace([Replication("inter", BRANCH, LEFT)], 0) == []
         trie.book.end(pull.transfer_id, 4 * MS)
-        (order,) = replicator.ended(pull, 4 * MS, is_copied=True)
+        (order,) = replicator.ended(pull, 4 * MS, len(pull.path))
         assert order.destination == LEFT
 
 
@@ -119,7 +130,7 @@ def test_a_copy_that_failed_is_not_tried_again() -> None:
     replicator = a_replicator(trie)
     (order,) = replicator.replace([Replication("inter", BRANCH, LEFT)], 0)
     trie.book.end(order.transfer_id, MS)
-    assert replicator.ended(order, MS, is_copied=False) == [] and len(replicator) == 0
+    assert replicator.ended(order, MS, None) == [] and len(replicator) == 0
 
 
 def test_without_source_or_destination_a_replication_is_dropped() -> None:

@@ -90,9 +90,12 @@ class PrefixManager:
         self.chosen = Chosen(reasons["inter"], reasons["intra"], reclaimed, unfinished)
         return [*reclaims, *self._replicator.replace(replications, now)]
 
-    def transfer_ended(self, order: Transfer, now: Nanoseconds, *, is_copied: bool) -> list[Transfer]:
-        """Note that some transfer, its own or another's, has ended; return the copies that start now."""
-        return self._replicator.ended(order, now, is_copied=is_copied)
+    def transfer_ended(self, order: Transfer, now: Nanoseconds, copied: Blocks | None) -> list[Transfer]:
+        """Note that some transfer, its own or another's, has ended; return the copies that start now.
+
+        *copied* are the leading blocks of its path that are there now; None when it failed.
+        """
+        return self._replicator.ended(order, now, copied)
 
     def _replicate(self, busy: Busy) -> list[Replication]:
         config, index = self._config, self._index

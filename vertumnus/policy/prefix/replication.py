@@ -53,15 +53,17 @@ class Replicator:
         self._waiting = deque(chosen)
         return self.go_on(now)
 
-    def ended(self, order: Transfer, now: Nanoseconds, *, is_copied: bool) -> list[Transfer]:
+    def ended(self, order: Transfer, now: Nanoseconds, copied: Blocks | None) -> list[Transfer]:
         """Note that some transfer has ended; return the copies that start in its place.
 
-        A replication whose copy failed is given up: what is wanted still, the next scan finds.
+        *copied* are the leading blocks that are at its destination now, fewer than were asked for where the
+        source had let go of some. A replication whose copy failed (None) is given up: what is wanted still,
+        the next scan finds.
         """
         replication = self._under_way.pop(order.transfer_id, None)
-        if replication is not None and is_copied:
+        if replication is not None and copied is not None:
             # the rest of its path, if there is one
-            self._waiting.appendleft(replication._replace(copied=len(order.path)))
+            self._waiting.appendleft(replication._replace(copied=copied))
         return self.go_on(now)
 
     def go_on(self, now: Nanoseconds) -> list[Transfer]:
