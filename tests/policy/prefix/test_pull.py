@@ -107,6 +107,18 @@ def test_a_draining_worker_is_no_source() -> None:
     assert rig.price(LEFT) is None
 
 
+def test_while_the_best_holder_drains_the_next_one_is_the_source() -> None:
+    """RIGHT's five blocks in 8 ms, though PAIR, which an operator has drained, holds eight."""
+    rig = Rig()
+    rig.hold(RIGHT, 5)
+    rig.pool.workers[PAIR].draining = rig.pool.workers[PAIR].held_by = "ann"
+    pull = rig.price(LEFT)
+    assert pull is not None
+    assert (pull.source, pull.blocks, pull.ready_ns) == (RIGHT, 5, 8 * MS)
+    rig.hold(LEFT, 5)
+    assert rig.price(LEFT) is None
+
+
 def test_of_two_holders_the_one_with_the_free_link_is_the_source() -> None:
     """PAIR sends for 50 ms; RIGHT holds the same."""
     rig = Rig()

@@ -81,20 +81,27 @@ class Puller:
     def look(self, request: Request, held: Sequence[Blocks], now: Nanoseconds) -> "Pulls | None":
         """Return the pulls that *request* may choose from; *held* are leading blocks by the worker's place.
 
-        The source is the holder of the longest prefix, of several the one whose link has rested longest.
-        None when nothing is held, or every worker that could be a source holds equally much.
+        The source is a worker that serves and holds the longest prefix of those that do, of several the one
+        whose link has rested longest. None when nobody who serves holds more than the worker with the least.
         """
         most = (request.input_tokens - 1) // self.block_tokens  # one token is always computed
         best, least = min(max(held), most), min(held)
         if best <= least:
             return None
-        workers = self._pool.workers.values()  # in order of their places
-        sources = [
-            state.group
-            for state, blocks in zip(workers, held, strict=True)
-            if blocks >= best and state.out_of_service is None and state.draining is None
-        ]
+        sources = self._holding(best, held)
+        if not sources:  # who holds the most drains, for a moment or as long as an operator wants
+            serving = zip(self._pool.workers.values(), held, strict=True)
+            best = min(max((blocks for state, blocks in serving if state.is_serving), default=0), most)
+            sources = self._holding(best, held) if best > least else []
         return Pulls(self, request, self.transfers.links.first_free(sources), best, now) if sources else None
+
+    def _holding(self, blocks: Blocks, held: Sequence[Blocks]) -> list[CpGroup]:
+        """Return the workers that serve and hold *blocks* leading blocks; *held* is by place."""
+        return [
+            state.group
+            for state, there in zip(self._pool.workers.values(), held, strict=True)
+            if there >= blocks and state.out_of_service is None and state.draining is None
+        ]
 
     def begin(self, request: Request, pull: Pull, now: Nanoseconds) -> Fetch:
         """Return the transfer that the request, placed by *pull*, waits for; its links are reserved."""
