@@ -214,9 +214,9 @@ def test_calibration_measures_every_degree(nothing_left: None, monkeypatch: pyte
     points = CalibrationConfig(points=((16, 0), (200, 0), (100, 57)), repeats=1)
     plan = a_plan(a_cluster({1: 2}), calibration=points)
     with running(plan, CALIBRATION_EPOCH) as driver:
-        prompts = driver.engine.prompts
+        prompts = driver.engine.client.prompts
         found = calibrate(driver.engine)
-        assert driver.engine.prompts == prompts and driver.engine.next() is None
+        assert driver.engine.client.prompts == prompts and driver.engine.next() is None
         request = driver.prompt(20)
         assert differs_from_hf(driver.generate(CpGroup(1, 1), request, 4), driver.prompts[request]) is None
     assert found.profile.degrees == (1, 2, 4)

@@ -38,6 +38,11 @@ class Inbox:
         """Nothing was started."""
 
 
+def stand_in(engine: LiveEngine, *looks: list[Event]) -> None:
+    """Let an inbox with *looks* stand for the engine's ranks."""
+    engine._pool = engine._coordinator._pool = Inbox(*looks)  # type: ignore[assignment]
+
+
 def answer(rank: int) -> Received:
     """Rank *rank*'s answer to its job of the split, whose number is the rank's."""
     return Received(Peer("prefill", rank), Adopted(rank))
@@ -47,7 +52,7 @@ def answer(rank: int) -> Received:
 def engine() -> Iterator[LiveEngine]:
     """An engine in the middle of a split that its ranks have been told, its timer due since long ago."""
     engine = LiveEngine(a_plan(), {}.__getitem__, lambda request, tokens: None)
-    engine._pool = Inbox()  # type: ignore[assignment]
+    stand_in(engine)
     for rank, worker in enumerate(HALVES):
         engine.submit(jobs.AdoptJob(rank, rank, worker, 1))
     engine.schedule(LATE, 0)
@@ -63,19 +68,19 @@ def told(engine: LiveEngine, count: int) -> list[object]:
 
 def test_answers_that_have_arrived_come_before_a_timer(engine: LiveEngine) -> None:
     """The coordinator stood still for longer than the switch may take: both ranks have adopted in time."""
-    engine._pool = Inbox([answer(0), answer(1)])  # type: ignore[assignment]
+    stand_in(engine, [answer(0), answer(1)])
     assert told(engine, 3) == [0, 1, TimerFired]
     assert engine.next() is None
 
 
 def test_a_timer_waits_for_one_look_only(engine: LiveEngine) -> None:
     """What arrives while the first look's answers are told comes after it: no stream of answers delays it."""
-    engine._pool = Inbox([answer(0)], [answer(1)])  # type: ignore[assignment]
+    stand_in(engine, [answer(0)], [answer(1)])
     assert told(engine, 3) == [0, TimerFired, 1]
 
 
 def test_what_is_due_after_the_timer_stays_after_it(engine: LiveEngine) -> None:
     """A wish that was posted meanwhile is not told between the answers and the timer."""
     engine.post(RequestCancelled(0, 5, "client"))
-    engine._pool = Inbox([answer(0), answer(1)])  # type: ignore[assignment]
+    stand_in(engine, [answer(0), answer(1)])
     assert told(engine, 4) == [0, 1, TimerFired, RequestCancelled]

@@ -110,7 +110,7 @@ class Driver:
     def final_state(self, step: StepJob) -> np.ndarray:
         """Return the final hidden state of a finished step's only prompt, before its slots are reused."""
         (work,) = step.works
-        request, state = self.engine._final_hidden[work.slots[-1]]
+        request, state = self.engine._coordinator._final_hidden[work.slots[-1]]
         assert request == work.request_id
         return np.frombuffer(state, dtype="<f4")
 

@@ -108,7 +108,7 @@ class Bench:
     def _step(self, point: Point) -> StepJob:
         worker, uncached, cached = point
         prompt = self._ids[: uncached + cached]
-        self._engine.prompts = lambda request_id: prompt
+        self._engine.client.prompts = lambda request_id: prompt
         work = StepWork(_REQUEST, 0, len(prompt), cached, slots_of(self._engine.plan, worker, len(prompt)))
         job = StepJob(self._job(), worker, self._epoch_of(worker), (work,))
         self._engine.submit(job)

@@ -62,14 +62,15 @@ def calibrate(engine: LiveEngine) -> Calibration:
     Raises VertumnusError when a rank is lost or a step fails meanwhile, ConfigError when no point fits.
     """
     points = points_of(engine.plan)
-    lookup, sink = engine.prompts, engine.on_tokens
-    engine.on_tokens = lambda request_id, tokens: None
+    client = engine.client
+    lookup, sink = client.prompts, client.on_tokens
+    client.on_tokens = lambda request_id, tokens: None
     try:
         bench = Bench(engine, max(point.uncached + point.cached for point in points))
         rounds = _measure(engine, bench, points)
         bench.form(engine.plan.workers, FIRST_EPOCH)
     finally:
-        engine.prompts, engine.on_tokens = lookup, sink
+        client.prompts, client.on_tokens = lookup, sink
     return conclude(engine.plan, points, rounds)
 
 

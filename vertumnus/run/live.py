@@ -66,7 +66,7 @@ def run_live(config: RunConfig, backend: LiveConfig, asked: Asked, console: Cons
         if note := pace_note(config, stream, rows):
             console.print(note, soft_wrap=True, markup=False)
         prompts = _prompts(config, model, stream, rows)
-        engine.prompts = {prompt.request.request_id: prompt.tokens for prompt in prompts}.__getitem__
+        engine.client.prompts = {prompt.request.request_id: prompt.tokens for prompt in prompts}.__getitem__
         requests = [prompt.request for prompt in prompts]
         read_slots = engine.digests if backend.check_memory else None
         session = Session(config, asked, measured.profile, stream, requests, read_slots)
