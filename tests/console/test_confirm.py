@@ -77,20 +77,22 @@ class Pool:
 
 
 @pytest.mark.parametrize("is_foretold", [False, True])
-def test_yes_need_not_wait_for_the_forecast(monkeypatch: pytest.MonkeyPatch, is_foretold: bool) -> None:
-    """Before the preview y does nothing; before the forecast it does the move, and the dialog says so."""
+def test_yes_waits_for_the_forecast(monkeypatch: pytest.MonkeyPatch, is_foretold: bool) -> None:
+    """Before the preview no key does the move; before the forecast only Y does, and the dialog says so."""
     pool = Pool(monkeypatch)
 
     async def script(pilot: "Pilot[None]") -> None:
-        await pilot.press("y")
+        await pilot.press("y", "enter", "Y")
         assert pool.answers == [] and pool.says("choice") == "n or escape: leave it"
-        await pool.tells(pilot, a_preview(554, "a line"), "choice", "y or enter: do it without the forecast")
+        await pool.tells(pilot, a_preview(554, "a line"), "choice", "Y: do it without the forecast")
         assert pool.title == "split 0x4? at 9:14.0" and "forecasting" in pool.says("forecast")
+        await pilot.press("y", "enter")
+        assert pool.answers == []
         if is_foretold:
             pool.forecasts[-1].set_result(Forecast(554 * SECOND, ("stay", "split")))
             await until(pilot, lambda: pool.says("forecast") == "stay\nsplit", "the forecast")
             assert pool.says("choice") == "y or enter: do it    n or escape: leave it    r: forecast anew"
-        await pilot.press("y")
+        await pilot.press("y" if is_foretold else "Y")
         assert pool.answers == [True]
 
     pool.drive(script)
@@ -141,7 +143,7 @@ def test_a_run_that_ends_under_the_question_is_looked_at(monkeypatch: pytest.Mon
     pool = Pool(monkeypatch)
 
     async def script(pilot: "Pilot[None]") -> None:
-        await pool.tells(pilot, a_preview(554, "3 queued"), "choice", "y or enter: do it")
+        await pool.tells(pilot, a_preview(554, "3 queued"), "choice", "Y: do it without")
         pool.goes_on = False
         await until(pilot, lambda: "nothing can be changed any more" in pool.says("choice"), "over")
         await pilot.press("y")

@@ -22,6 +22,7 @@ from vertumnus.domain.orders import Answer, Prefill
 from vertumnus.domain.units import SECOND
 from vertumnus.policy.config import LMetricPolicy, PaperPolicy
 from vertumnus.policy.placement import Decision, Offer
+from vertumnus.policy.policies.why import runner_up
 from vertumnus.policy.prefix.pull import Pull
 from vertumnus.workers.worker import Queued
 from vertumnus_console import hindsight
@@ -29,7 +30,6 @@ from vertumnus_console.acts import Acts
 from vertumnus_console.busy import Busy, Load
 from vertumnus_console.events import events_of
 from vertumnus_console.folds import Choice, Folds
-from vertumnus_console.looks.decisions import runner_up
 from vertumnus_console.looks.queues import _queue
 from vertumnus_console.panes import choices
 from vertumnus_console.residuals import Fit, Residuals
@@ -99,7 +99,8 @@ def test_why_this_worker() -> None:
     )  # fmt: skip
     page = choices.told(choice).plain.splitlines()
     assert page[1] == "policy paper, beta 2, lambda 0.5; times in ms"
-    rows = {line.split()[0]: line.split()[1:] for line in page[3:7]}
+    assert page[2].startswith("2x1 costs least, 2,000.0 ms less than 0x2: ")
+    rows = {line.split()[0]: line.split()[1:] for line in page[4:8]}
     assert list(rows) == ["worker", "2x1", "0x2", "3x1"]
     assert rows["2x1"] == ["512", "0", "2000", "0", "0", "1000", "chosen"]
     assert rows["0x2"][-3:] == ["3000", "next", "best"] and rows["3x1"][-2:] == ["not", "allowed"]
@@ -115,7 +116,8 @@ def test_a_page_tells_pulls_and_other_costs() -> None:
     decision = Decision(0, 7, 0, (offer,), (12_345,), (), 0)
     page = choices.told(Choice(decision, LMetricPolicy())).plain.splitlines()
     assert page[1].endswith("times in ms, cost in tokens x requests")
-    assert page[4].split() == ["2x1", "512", "3", "12<0x2", "1000", "1000", "–", "1000", "12.3k", "chosen"]
+    assert page[2] == "2x1 was the only worker that could take it"
+    assert page[5].split() == ["2x1", "512", "3", "12<0x2", "1000", "1000", "–", "1000", "12.3k", "chosen"]
 
 
 def test_of_many_candidates_the_cheapest_are_kept() -> None:

@@ -125,6 +125,10 @@ def test_every_policy_is_explained(tmp_path: Path, capsys, policy: str, unit: st
     text = capsys.readouterr().out
     assert "SIMULATED" in text and "chosen" in text and f"by policy {policy}" in text
     assert (f"[{unit}]" in text) == (unit != "ns")
+    assert f"why       {placement['why']}\n" in text and placement["why"].startswith(placement["chosen"])
+    columns = text.split("worker  ")[1].split("\n")[0].replace(f"[{unit}]", "").split()
+    meanings = text.split("the columns\n")[1].splitlines()
+    assert {line.split()[0] for line in meanings} >= set(columns) - {"beta*s", "lambda*gpu", "externality"}
 
 
 def test_an_unknown_request_is_refused(runs_dir: Path, capsys) -> None:

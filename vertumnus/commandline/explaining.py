@@ -12,6 +12,7 @@ from vertumnus.commandline.parser import RUN, run_parser
 from vertumnus.domain.units import Nanoseconds, to_seconds
 from vertumnus.domain.wording import counted
 from vertumnus.policy.policies.rules import cost_unit, policy_name, weights
+from vertumnus.policy.policies.why import legend, why
 from vertumnus.policy.prefix.pull import Pull
 from vertumnus.records.run_dir import Listing, find_run
 from vertumnus.run.explain import Candidate, Explanation, Placement, explain_run
@@ -52,11 +53,21 @@ def _paragraphs(listing: Listing, found: Explanation) -> Iterator[str]:
         yield _heading(number, placement)
         if placement.candidates:
             yield in_columns(list(_rows(placement)))
+        yield f"why       {why(placement.policy, placement.decision)}"
         if placement.decision.excluded:
             yield "\n".join(f"left out  {worker}: {reason}" for worker, reason in placement.decision.excluded)
         yield "\n".join(_outcome(found, placement))
+    yield from _legends(found)
     if found.is_cut:
         yield "the log's end is cut off; what came after it is not known"
+
+
+def _legends(found: Explanation) -> Iterator[str]:
+    """Yield what the columns mean, once for each policy that placed the request."""
+    policies = {policy_name(each.policy): each.policy for each in found.placements if each.candidates}
+    for name, policy in policies.items():
+        title = "the columns" if len(policies) == 1 else f"the columns under {name}"
+        yield "\n".join((title, in_columns([("  " + column, meaning) for column, meaning in legend(policy)])))
 
 
 def _heading(number: int, placement: Placement) -> str:
@@ -165,6 +176,7 @@ def _placement(placement: Placement) -> dict[str, Any]:
         "attempt": decision.attempt,
         "policy": policy_name(placement.policy),
         "cost_unit": cost_unit(placement.policy),
+        "why": why(placement.policy, decision),
         "chosen": None if chosen is None else str(chosen.offer.worker),
         "runner_up": None if runner_up is None else str(runner_up.offer.worker),
         "candidates": [_candidate(placement, each) for each in placement.candidates],

@@ -2,7 +2,8 @@
 
 While the run goes on under the question, what is known at once is looked at again every second, legality
 included: another operator may have been faster. A forecast takes a second of a core, so it stays until
-``r``, and says how far the run has gone since. Yes need not wait for it: the choice says that it is missing.
+``r``, and says how far the run has gone since. What a move leads to is a part of the question: yes waits for
+the forecast, and ``Y`` is for who cannot.
 """
 
 from collections.abc import Callable
@@ -24,7 +25,7 @@ from vertumnus_console.preview import Forecast, Preview, forecasting
 from vertumnus_console.words import clock, duration
 
 ASKED = "y or enter: do it    n or escape: leave it"
-ASKED_EARLY = "y or enter: do it without the forecast    n or escape: leave it"
+ASKED_EARLY = "Y: do it without the forecast    n or escape: leave it"
 AGAIN = "    r: forecast anew"
 LOOKED_AT = "enter or escape: close; the run is over, nothing can be changed any more"
 NOT_POSSIBLE = "enter or escape: close"
@@ -53,6 +54,7 @@ class ConfirmMove(ModalScreen[bool]):
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("y,enter", "answer(True)", "Do it"),
+        Binding("Y", "answer_early", "Do it without the forecast"),
         Binding("n,escape,q", "answer(False)", "Leave it"),
         Binding("r", "forecast", "Forecast anew"),
     ]
@@ -91,9 +93,19 @@ class ConfirmMove(ModalScreen[bool]):
         return self._is_known and self._looking is None and (not self._preview or self._forecasting is None)
 
     def action_answer(self, wanted: bool) -> None:
-        """Close; a move that is not legal is never wanted, and one must have been looked at."""
-        if not wanted or self._is_known:
+        """Close; a move that is not legal is never wanted, and one must have been looked at, forecast too."""
+        if not wanted or (self._is_known and not self._is_early):
             self.dismiss(wanted and self._preview is not None and self._matter.is_asked())
+
+    def action_answer_early(self) -> None:
+        """Close with yes though the forecast is not there; where it is, this is a yes like any other."""
+        if self._preview is not None:
+            self.dismiss(self._matter.is_asked())
+
+    @property
+    def _is_early(self) -> bool:
+        """Whether a move could be made whose forecast is not there yet."""
+        return self._preview is not None and self._matter.is_asked() and self._forecasting is not None
 
     def action_forecast(self) -> None:
         """Forecast from where the run is now, unless that is under way."""
@@ -146,7 +158,7 @@ class ConfirmMove(ModalScreen[bool]):
             return LOOKED_AT
         if self._preview is None:
             return NOT_POSSIBLE
-        return ASKED_EARLY if self._forecasting is not None else ASKED + AGAIN
+        return ASKED_EARLY if self._is_early else ASKED + AGAIN
 
     def _tell(self, part: str, *lines: str) -> None:
         static, content = self.query_one(f"#{part}", Static), Content("\n".join(lines))

@@ -56,7 +56,7 @@ Newest first: inputs (>), facts (.), orders (<) as the log has them.""",
 
 def help_screen(pane: str, keys_of: Mapping[str, str], keys: Collection[Key]) -> TextScreen:
     """Return the help of *pane*, where *keys* do something; *keys_of* names the keys in force."""
-    parts = [Content.styled(pane, "bold"), Content(WORDS[pane]), Content("")]
+    parts = [Content.styled(pane, "bold"), Content(" ".join(WORDS[pane].splitlines())), Content("")]
     kinds: tuple[Kind, ...]
     for title, kinds in (("screens", ("screen",)), ("act", ("act",)), ("show", ("time", "other"))):
         lines = [_line(key, keys_of) for key in keys if key.kind in kinds]

@@ -3,7 +3,7 @@
 from vertumnus.domain.cluster import CpGroup
 from vertumnus.domain.units import Nanoseconds, to_seconds
 from vertumnus.policy.placement import Decision, Offer
-from vertumnus_console.looks.decisions import runner_up
+from vertumnus.policy.policies.why import runner_up
 from vertumnus_console.looks.queues import queues
 from vertumnus_console.replay import Replay
 from vertumnus_console.words import brief, clock, duration

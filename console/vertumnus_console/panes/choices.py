@@ -5,8 +5,9 @@ from textual.content import Content
 from vertumnus.domain.units import Nanoseconds
 from vertumnus.policy.placement import Decision, Offer
 from vertumnus.policy.policies.rules import cost_unit, policy_name, weights
+from vertumnus.policy.policies.why import runner_up, why
 from vertumnus_console.folds import Choice
-from vertumnus_console.looks.decisions import decisions, runner_up
+from vertumnus_console.looks.decisions import decisions
 from vertumnus_console.panes.table import Column, Table
 from vertumnus_console.player import Look, Snapshot
 from vertumnus_console.words import UNDEFINED, brief, clock, cropped
@@ -79,6 +80,7 @@ def told(choice: Choice) -> Content:
     lines = [
         Content(f"request {decision.request_id}, placed at {clock(decision.at)}, attempt {decision.attempt}"),
         Content(f"policy {policy_name(choice.policy)}{how}; times in ms{_unit(unit)}"),
+        Content(why(choice.policy, decision)),
         Content(""),
         Content.styled(_columns("worker", *TERMS), "bold"),
         *(_candidate(choice, place) for place in order),
