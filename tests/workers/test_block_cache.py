@@ -258,6 +258,11 @@ def a_damaged_cache(damage: str) -> BlockCache:
     cache.pin((1,))
     if damage == "slot freed twice":
         cache.release(cache.slots_of((1,)))
+    elif damage == "slot freed that nobody had":
+        cache.release((GROUP.first_rank * 4 + 3,))
+    elif damage == "two blocks in one slot":
+        cache.install((3,), 0, cache.slots_of((1,)))
+        cache.unpin((3,))
     elif damage == "one pin too few":
         cache.unpin((1,))
         cache.unpin((1,))
@@ -271,6 +276,8 @@ def a_damaged_cache(damage: str) -> BlockCache:
     ("damage", "complaint"),
     [
         ("slot freed twice", "free twice, or free and in use"),
+        ("slot freed that nobody had", "free twice"),
+        ("two blocks in one slot", "held twice"),
         ("one pin too few", "pins and idle list disagree"),
         ("child pinned without its parent", "block 2 outlives or outpins its parent"),
     ],
@@ -287,3 +294,11 @@ def test_the_audit_notices_a_block_without_its_parent() -> None:
     """A resident block whose parent is not resident is found, pinned or not."""
     with pytest.raises(InvariantError, match="block 2 outlives or outpins its parent"):
         a_damaged_cache("none").check({1: None, 2: 9})
+
+
+def test_memory_that_nobody_used_costs_an_audit_nothing() -> None:
+    """Slots that were never taken are counted, not listed: a rank may have 2**53 of them."""
+    cache = BlockCache(GROUP, 2**53)
+    hold(cache, (1, 2))
+    cache.check()
+    assert cache.used == 2

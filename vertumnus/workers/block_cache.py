@@ -214,17 +214,22 @@ class BlockCache:
 
     def check(self, parents: dict[BlockKey, BlockKey | None] | None = None) -> None:
         """Raise InvariantError unless slots, pins and order are consistent (and *parents* are held)."""
-        free = [slot for rank in self._free for slot in rank]
-        slots = [block.slot for block in self._resident.values()]
-        if len(free) != self._free_count or len(set(free)) != len(free) or set(free) & set(slots):
-            raise InvariantError(f"worker {self._group}: a slot is free twice, or free and in use")
-        if len(set(slots)) != len(slots):
-            raise InvariantError(f"worker {self._group}: two blocks share a slot")
+        self._check_slots()
         idle = {key for key, block in self._resident.items() if block.pins == 0}
         if idle != set(self._idle) or any(block.pins < 0 for block in self._resident.values()):
             raise InvariantError(f"worker {self._group}: pins and idle list disagree")
         for key in self._resident if parents else ():
             self._check_ancestor(key, (parents or {}).get(key))
+
+    def _check_slots(self) -> None:
+        """Raise InvariantError unless each slot is free once or held once; walks none that was never used."""
+        never_used = [free.never_used for free in self._free]
+        returned = [slot for free in self._free for slot in free.returned]
+        slots = [*returned, *(block.slot for block in self._resident.values())]
+        if len(returned) + sum(map(len, never_used)) != self._free_count:
+            raise InvariantError(f"worker {self._group}: {self._free_count} slots are counted as free")
+        if len({*slots}) != len(slots) or any(slot in fresh for fresh in never_used for slot in slots):
+            raise InvariantError(f"worker {self._group}: a slot is free twice, or free and in use, or held twice")
 
     def _check_ancestor(self, key: BlockKey, parent: BlockKey | None) -> None:
         if parent is None:

@@ -1,8 +1,5 @@
 """The free block slots of one rank, without a list of all that were never used."""
 
-from collections.abc import Iterator
-from itertools import chain
-
 from vertumnus.domain.units import Rank, SlotId
 
 
@@ -19,8 +16,10 @@ class FreeSlots:
     def __len__(self) -> int:
         return len(self.returned) + self._end - self._fresh
 
-    def __iter__(self) -> Iterator[SlotId]:
-        return chain(self.returned, range(self._fresh, self._end))
+    @property
+    def never_used(self) -> range:
+        """The slots that nobody has had yet."""
+        return range(self._fresh, self._end)
 
     def take(self) -> SlotId | None:
         """Return a free slot, which is free no more; None when there is none."""
