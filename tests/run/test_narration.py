@@ -1,6 +1,7 @@
 """What people are told of a run while it goes."""
 
 from pathlib import Path
+from types import SimpleNamespace
 
 from tests.support.recorded import WORKERS, a_header, a_run_under_way, a_ulid
 from vertumnus.domain.codec import FACT, INPUT, ORDER, Record
@@ -16,7 +17,7 @@ def test_losses_are_told_once_each(tmp_path: Path, monkeypatch) -> None:
     monkeypatch.setattr(narration, "FLUSH_S", 0.0)
     _, recorder = a_run_under_way(tmp_path, a_ulid(1), [], a_header("live"))
     said: list[str] = []
-    telling = Narration(None, recorder, None, lambda: False, said.append)  # type: ignore[arg-type]
+    telling = Narration(None, recorder, None, lambda: False, said.append, lambda: 0)  # type: ignore[arg-type]
 
     def happen(*records: Record) -> list[str]:
         for record in records:
@@ -40,3 +41,19 @@ def test_losses_are_told_once_each(tmp_path: Path, monkeypatch) -> None:
         f"at 4.0 s: wish refused, merge {WORKERS[0]} + {WORKERS[1]} by script: they are not siblings"
     ]
     assert happen() == []
+
+
+def test_timers_of_an_idle_pool_show_the_clock(monkeypatch) -> None:
+    """Every so many events with which nothing ends; one with which a request ends shows that instead."""
+    monkeypatch.setattr(narration, "LOOK_EVERY", 3)
+    told: list[tuple[str, int]] = []
+    loop = SimpleNamespace(ended=0)
+    progress = SimpleNamespace(
+        show=lambda ended: told.append(("ended", ended)), quiet=lambda at_ns: told.append(("clock", at_ns))
+    )
+    telling = Narration(loop, None, progress, lambda: False, str, lambda: 9)  # type: ignore[arg-type]
+    telling.flush_when_due = lambda: None  # type: ignore[method-assign]
+    for ended in (0, 0, 1, 1, 1):
+        loop.ended = ended
+        telling.after_event()
+    assert told == [("ended", 1), ("clock", 9)]

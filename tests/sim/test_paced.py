@@ -158,6 +158,7 @@ def test_another_thread_wakes_the_machine_s_clock() -> None:
     [
         ({"speed": 2.0}, "speed must be null with clock=fast"),
         ({"clock": "paced", "speed": 0.0}, "speed must be above 0, got 0.0"),
+        ({"clock": "paced", "speed": 2e6}, "speed must be at most 1,000,000, got 2e\\+06"),
         ({"clock": "paced", "speed": float("nan")}, "speed must be above 0, got nan"),
     ],
 )

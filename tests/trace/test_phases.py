@@ -2,6 +2,7 @@
 
 import pytest
 
+from vertumnus.domain.errors import ConfigError
 from vertumnus.domain.units import SECOND
 from vertumnus.trace.phases import Phase, phased
 from vertumnus.trace.rows import TraceRow
@@ -59,3 +60,22 @@ def test_seeds_side_by_side_share_no_requests() -> None:
     beyond = [(row.input_tokens, row.output_tokens) for row in rows[len(own) :]]
     assert len(beyond) > 500
     assert beyond != [(row.input_tokens, row.output_tokens) for row in next_one[: len(beyond)]]
+
+
+@pytest.mark.parametrize(
+    ("long_share", "long_tokens", "said"),
+    [(0.5, 10**9, "found 1000000000, but no request of the generator has so many"),
+     (0.5, 1, "found 1, but no request of the generator is shorter")],
+)  # fmt: skip
+def test_lengths_that_no_request_has_are_refused(long_share: float, long_tokens: int, said: str) -> None:
+    """The generator would be looked through for ever."""
+    phases = (Phase(duration_s=20, rate=4, long_share=long_share, long_tokens=long_tokens),)
+    with pytest.raises(ConfigError, match=said):
+        phased(phases, 0)
+
+
+def test_more_requests_than_memory_holds_are_refused() -> None:
+    """A rate is bounded by the length of its phase, in time and in requests."""
+    assert Phase(duration_s=1000, rate=10_000).rate == 10_000
+    with pytest.raises(ValueError, match=r"rate must be at most 10000 for a phase of 1000 s .* got 10001"):
+        Phase(duration_s=1000, rate=10_001)

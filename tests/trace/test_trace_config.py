@@ -62,7 +62,7 @@ def test_a_sixteenth_of_the_tokens_makes_blocks_of_32() -> None:
         ({"process": "poisson"}, "rate or load must be set for process=poisson"),
         ({"process": "poisson", "time_scale": 2.0}, "time_scale has no effect with process=poisson"),
         ({"process": "poisson", "rate": 1.0, "jitter": "uniform_tick"}, "jitter must be none"),
-        ({"tick_s": 0.0}, "tick_s must be above 0, got 0"),
+        ({"tick_s": 0.0}, "tick_s must be at least 1e-09, got 0"),
     ],
 )
 def test_arrivals_refuse_conflicts_and_bounds(fields: dict[str, object], message: str) -> None:

@@ -130,6 +130,15 @@ def test_arrivals_have_an_end(arrival: ArrivalConfig, found: str) -> None:
     assert with_arrivals(rows_at(7), arrival, 0)
 
 
+def test_a_trace_of_its_own_has_an_end_too() -> None:
+    """Whether its stamps span so much or a tick that they are spread over."""
+    long_tick = ArrivalConfig(jitter="uniform_tick", tick_s=1.1e8)
+    with pytest.raises(ConfigError, match=r"arrival: found tick_s 1.1e\+08, so that 3 requests would take"):
+        with_arrivals(rows_at(0, S, 2 * S), long_tick, 0)
+    with pytest.raises(ConfigError, match=r"arrival: found the trace's own times, so that 2 requests would"):
+        with_arrivals(rows_at(0, 2 * 10**8 * S), ArrivalConfig(), 0)
+
+
 def test_a_load_must_be_measured_first() -> None:
     """Nothing here knows the capacity that a load is a share of."""
     with pytest.raises(ConfigError, match=r"arrival\.load: found 0.7"):

@@ -6,9 +6,12 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
+from vertumnus.domain.cluster import is_power_of_two
 from vertumnus.domain.prefill_time import Coefficients, DegreeCoefficients, PrefillTimeModel
 from vertumnus.domain.units import Nanoseconds, Tokens, to_ns
 
+MOST_TOKEN_BYTES = 10**9
+"""KV of one token: a thousand times that of large models, and what a run copies of it fits the tables."""
 PROFILE_SCHEMA = 1
 """Goes up when a key of a profile changes its meaning."""
 
@@ -120,6 +123,12 @@ class ModelProfile(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
                 yield f"{name} must be a finite number of seconds >= 0, got {getattr(self, name)}"
         if self.kv_bytes_per_token < 1:
             yield f"kv_bytes_per_token must be at least 1, got {self.kv_bytes_per_token}"
+        if self.kv_bytes_per_token > MOST_TOKEN_BYTES:
+            yield f"kv_bytes_per_token must be at most {MOST_TOKEN_BYTES:,}, got {self.kv_bytes_per_token}"
+        if self.cores is not None and self.cores < 1:
+            yield f"cores must be at least 1, got {self.cores}"
+        if not all(map(is_power_of_two, self.degrees)):
+            yield f"degrees must be powers of two (1, 2, 4, ...), got {list(self.degrees)}"
         if self.form != "log2" and getattr(self, self.form) is None:
             yield f"form must be one whose coefficients are here, got {self.form} without any"
         if self.published is not None and self.published.per_doubling_s != 0.0:

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from time import monotonic
 
-from vertumnus.domain.units import to_seconds
+from vertumnus.domain.units import Nanoseconds, to_seconds
 from vertumnus.records.faults import LOSSES, Fault
 from vertumnus.records.recorder import Recorder
 from vertumnus.run.interrupts import let_interrupt_through
@@ -15,6 +15,9 @@ FLUSH_S = 0.25
 
 A flush writes what would be written anyway; four a second cost nothing that shows.
 """
+
+LOOK_EVERY = 1024
+"""Events with which no request ends, as the timers of an idle pool, between two looks at the wall clock."""
 
 SAID = LOSSES | {"step_failed", "transition_reopened", "wish_refused"}
 """Faults that are told while the run goes; those of single requests and copies are in its tables."""
@@ -30,10 +33,11 @@ class Narration:
         progress: Progress,
         is_awaited: Callable[[], bool],
         say: Callable[[str], None],
+        clock: Callable[[], Nanoseconds],
     ) -> None:
         """Tell of *loop*; *is_awaited* says whether somebody waits for what is written next.
 
-        *say* takes a line for people, one for each thing that goes wrong.
+        *say* takes a line for people, one for each thing that goes wrong; *clock* is the run's.
         """
         self._say = say
         self._said = 0
@@ -41,7 +45,9 @@ class Narration:
         self._loop = loop
         self._recorder = recorder
         self._progress = progress
+        self._clock = clock
         self._ended = 0
+        self._without_end = 0
         self._next_flush = monotonic() + FLUSH_S
 
     def after_event(self) -> None:
@@ -56,6 +62,10 @@ class Narration:
             self._ended = self._loop.ended
             self._progress.show(self._ended)
             self.flush_when_due()
+            return
+        self._without_end += 1
+        if self._without_end % LOOK_EVERY == 0:
+            self._progress.quiet(self._clock())
 
     def before_wait(self) -> None:
         """Write the log when it is time. Raises KeyboardInterrupt when one came during the wait before."""

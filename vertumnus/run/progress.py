@@ -8,6 +8,8 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.progress import Progress as Bar
 
+from vertumnus.domain.units import Nanoseconds, to_seconds
+
 QUIET_S = 2.0
 """Nothing is shown before this [s]."""
 LINE_S = 15.0
@@ -54,6 +56,16 @@ class Progress:
         if now >= self._next_look and done:
             self._next_look = now + 0.1
             self._update(now)
+
+    def quiet(self, at_ns: Nanoseconds) -> None:
+        """Tell now and then that the run's clock is at *at_ns*: to be called while nothing ends."""
+        now = monotonic()
+        if self._tell is None and now >= self._next_line:
+            self._next_line = now + LINE_S
+            self._console.print(
+                f"{self._what}: {self._done} of {self._total} {self._units}, at {to_seconds(at_ns):,.0f} s "
+                "of the run's clock"
+            )
 
     def _update(self, now: float) -> None:
         if self._tell is not None:

@@ -167,7 +167,7 @@ def _serve(session: Session, engine: Engine, opened: _Opened, console: Console, 
     ):
         record = recorder.record if check is None else check.noting(recorder.record)
         loop = Loop(check or engine, pool.fleet, pool.control, record, forecast, feed.follow_ups)
-        narration = Narration(loop, recorder, progress, is_awaited, partial(_say, console))
+        narration = Narration(loop, recorder, progress, is_awaited, partial(_say, console), engine.now)
         if isinstance(engine, WaitingEngine):
             engine.before_wait = narration.before_wait
         between = [narration.after_event] if check is None else [check.after_event, narration.after_event]

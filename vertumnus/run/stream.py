@@ -8,6 +8,7 @@ from vertumnus.domain.errors import ConfigError
 from vertumnus.domain.request import Request, blocks_for
 from vertumnus.domain.units import Tokens
 from vertumnus.policy.config import StaticPolicy
+from vertumnus.run.extent import extent_problems
 from vertumnus.trace.arrivals import mean_rate, with_arrivals
 from vertumnus.trace.config import ArrivalConfig
 from vertumnus.trace.load import LoadedTrace, load_rows
@@ -48,7 +49,11 @@ def require_servable(config: RunConfig, stream: Stream) -> None:
     problems = list(_unservable(config, stream.rows, stream.block_tokens))
     if problems:
         raise ConfigError(*problems)
-    arriving(config, stream, 1.0)
+    rows = arriving(config, stream, 1.0)
+    span_ns = 0 if config.arrival.load is not None else rows[-1].arrival_ns  # of a load not known yet
+    problems = list(extent_problems(config, rows, span_ns))
+    if problems:
+        raise ConfigError(*problems)
 
 
 def predecessors_of(config: RunConfig, stream: Stream) -> list[int | None]:

@@ -5,6 +5,9 @@ from typing import Literal
 
 from msgspec import Struct
 
+MOST_SPEED = 1e6
+"""Twelve days a second; clock=fast is faster than anybody watches."""
+
 
 class SimConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, tag_field="kind", tag="sim"):
     """Virtual time; a job takes what the profile predicts, times seeded noise."""
@@ -29,6 +32,8 @@ class SimConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, t
             )
         if self.speed is not None and not 0.0 < self.speed < inf:
             raise ValueError(f"speed must be above 0, got {self.speed}")
+        if self.speed is not None and self.speed > MOST_SPEED:
+            raise ValueError(f"speed must be at most {MOST_SPEED:,.0f}, got {self.speed:g}")
         if not 0.0 <= self.switch_s < float("inf"):
             raise ValueError(f"switch_s must be at least 0, got {self.switch_s}")
         if not 0.0 <= self.forecast_s < float("inf"):

@@ -10,6 +10,7 @@ import numpy as np
 from vertumnus.domain.errors import ConfigError
 from vertumnus.domain.request import Request
 from vertumnus.domain.units import SECOND, Nanoseconds, to_ns
+from vertumnus.domain.wording import counted
 from vertumnus.trace.config import ArrivalConfig
 from vertumnus.trace.rows import TraceRow
 from vertumnus.trace.sampling import stream
@@ -60,14 +61,16 @@ def describe_arrivals(rows: Sequence[TraceRow], arrival: ArrivalConfig) -> str:
 def _require_an_end(rows: Sequence[TraceRow], arrival: ArrivalConfig) -> None:
     if arrival.rate is not None:
         span_s, found = (len(rows) - 1) / arrival.rate, f"{arrival.rate:g} requests/s"
-    elif arrival.time_scale is not None:
-        span_s = (rows[-1].arrival_ns - rows[0].arrival_ns) / SECOND * arrival.time_scale
-        found = f"time_scale {arrival.time_scale:g}"
     else:
-        return
+        span_s, found = (rows[-1].arrival_ns - rows[0].arrival_ns) / SECOND, "the trace's own times"
+        if arrival.jitter == "uniform_tick":
+            span_s, found = span_s + arrival.tick_s, f"tick_s {arrival.tick_s:g}"
+        if arrival.time_scale is not None:
+            span_s, found = span_s * arrival.time_scale, f"time_scale {arrival.time_scale:g}"
     if span_s > LONGEST_S:
+        requests = counted(len(rows), "request")
         raise ConfigError(
-            f"arrival: found {found}, so that {len(rows):,} requests would take {span_s:.3g} s to arrive; "
+            f"arrival: found {found}, so that {requests} would take {span_s:.3g} s to arrive; "
             f"must be at most {LONGEST_S:g} s"
         )
 

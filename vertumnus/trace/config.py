@@ -159,8 +159,8 @@ class ArrivalConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
         for key, value in given.items():
             if not _is_positive(value):
                 yield f"{key} must be above 0, got {value:g}"
-        if not _is_positive(self.tick_s):
-            yield f"tick_s must be above 0, got {self.tick_s:g}"
+        if not (math.isfinite(self.tick_s) and self.tick_s >= 1e-9):  # a nanosecond
+            yield f"tick_s must be at least 1e-09, got {self.tick_s:g}"
         if self.process == "poisson":
             yield from self._poisson_problems()
 

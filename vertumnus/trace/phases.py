@@ -11,10 +11,16 @@ from heapq import merge
 
 from msgspec import Struct
 
+from vertumnus.domain.errors import ConfigError
 from vertumnus.domain.units import SECOND, Nanoseconds, Tokens
 from vertumnus.trace.rows import TraceRow
 from vertumnus.trace.sampling import stream
 from vertumnus.trace.tool_agent import tool_agent
+
+MOST_REQUESTS = 10_000_000
+"""Of one phase: all of them are made before the first is served, and take half a kilobyte each."""
+PASSED_OVER = 50_000
+"""Rows that are looked through for one of a kind; two whole traces, and what is in neither is in none."""
 
 
 class Phase(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -34,6 +40,9 @@ class Phase(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
             raise ValueError(f"duration_s must be above 0, got {self.duration_s}")
         if not 0.0 < self.rate < float("inf"):
             raise ValueError(f"rate must be above 0, got {self.rate}")
+        if self.rate * self.duration_s > MOST_REQUESTS:
+            most = f"{MOST_REQUESTS / self.duration_s:g} for a phase of {self.duration_s:g} s"
+            raise ValueError(f"rate must be at most {most} ({MOST_REQUESTS:,} requests), got {self.rate:g}")
         if self.long_share is not None and not 0.0 <= self.long_share <= 1.0:
             raise ValueError(f"long_share must be in [0, 1], got {self.long_share}")
         if self.long_tokens < 1:
@@ -74,13 +83,21 @@ class _Source:
         """What the rows passed over were last sorted by."""
 
     def take(self, is_long: bool | None, long_tokens: Tokens) -> TraceRow:
-        """Return the next row that is long, or is not, or the next one of either kind."""
+        """Return the next row that is long, or is not, or the next one of either kind.
+
+        Raises ConfigError when there is none.
+        """
         if is_long is None:
             return next(self._rows)[1]
         if long_tokens != self._bound:
             self._sort_by(long_tokens)
         waiting = self._passed[is_long]
+        last = len(self._passed[not is_long]) + PASSED_OVER
         while not waiting:
+            if len(self._passed[not is_long]) == last:
+                kind = "has so many" if is_long else "is shorter"
+                found = f"found {long_tokens}, but no request of the generator {kind}"
+                raise ConfigError(f"workload.phases: long_tokens: {found}")
             place, row = next(self._rows)
             self._passed[row.input_tokens >= long_tokens].append((place, row))
         return waiting.popleft()[1]

@@ -229,7 +229,9 @@ class BlockCache:
         if len(returned) + sum(map(len, never_used)) != self._free_count:
             raise InvariantError(f"worker {self._group}: {self._free_count} slots are counted as free")
         if len({*slots}) != len(slots) or any(slot in fresh for fresh in never_used for slot in slots):
-            raise InvariantError(f"worker {self._group}: a slot is free twice, or free and in use, or held twice")
+            raise InvariantError(
+                f"worker {self._group}: a slot is free twice, or free and in use, or held twice"
+            )
 
     def _check_ancestor(self, key: BlockKey, parent: BlockKey | None) -> None:
         if parent is None:

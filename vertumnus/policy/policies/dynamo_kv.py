@@ -11,6 +11,7 @@ from vertumnus.domain.request import Request
 from vertumnus.domain.units import Nanoseconds
 from vertumnus.policy.ledger import Ledger
 from vertumnus.policy.placement import Offer
+from vertumnus.policy.policies.paper import require_most
 
 
 class DynamoKvPolicy(
@@ -24,6 +25,7 @@ class DynamoKvPolicy(
     def __post_init__(self) -> None:
         if not 0.0 <= self.overlap_credit < float("inf"):
             raise ValueError(f"overlap_credit must be at least 0, got {self.overlap_credit}")
+        require_most("overlap_credit", self.overlap_credit)
 
 
 class DynamoKvCosts:

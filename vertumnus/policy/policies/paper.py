@@ -9,6 +9,9 @@ from vertumnus.domain.request import Request
 from vertumnus.domain.units import Nanoseconds
 from vertumnus.policy.placement import Offer
 
+MOST_WEIGHT = 1_000_000
+"""Of one term of a cost against another: what is weighed has to fit the tables, also when tuned live."""
+
 
 class PaperPolicy(
     Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, tag_field="name", tag="paper"
@@ -48,8 +51,16 @@ class PublishedCosts:
 
 
 def require_weights(beta: float, gpu_time_weight: float) -> None:
-    """Raise ValueError unless beta >= 1 and lambda >= 0, both finite."""
+    """Raise ValueError unless beta >= 1 and lambda >= 0, both at most `MOST_WEIGHT`."""
     if not 1.0 <= beta < float("inf"):
         raise ValueError(f"beta must be at least 1, got {beta}")
     if not 0.0 <= gpu_time_weight < float("inf"):
         raise ValueError(f"gpu_time_weight must be at least 0, got {gpu_time_weight}")
+    require_most("beta", beta)
+    require_most("gpu_time_weight", gpu_time_weight)
+
+
+def require_most(name: str, weight: float) -> None:
+    """Raise ValueError when the *weight* called *name* is above `MOST_WEIGHT`."""
+    if weight > MOST_WEIGHT:
+        raise ValueError(f"{name} must be at most {MOST_WEIGHT:,}, got {weight:g}")

@@ -11,7 +11,7 @@ from msgspec import Struct
 from vertumnus.domain.request import Request
 from vertumnus.domain.units import Nanoseconds
 from vertumnus.policy.placement import Offer
-from vertumnus.policy.policies.paper import require_weights
+from vertumnus.policy.policies.paper import require_most, require_weights
 
 
 class VertumnusPolicy(
@@ -41,6 +41,7 @@ class VertumnusPolicy(
         require_weights(self.beta, self.gpu_time_weight)
         if not 0.0 < self.ageing < float("inf"):
             raise ValueError(f"ageing must be above 0, got {self.ageing}")
+        require_most("ageing", self.ageing)
 
 
 class ExternalityCosts:

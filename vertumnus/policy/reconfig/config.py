@@ -12,6 +12,8 @@ from vertumnus.policy.recent import KEPT_NS
 
 LongFractionBy: TypeAlias = Literal["requests", "tokens"]
 
+MOST_WINDOW_S = 1e6
+"""Twelve days; what a pool could serve in a window has to fit the tables [s]."""
 SWITCH_TIMEOUT_S = 5.0
 """Hundreds of times what a switch takes on a machine with a core a rank."""
 
@@ -190,6 +192,8 @@ def script_of(controller: ControllerConfig) -> tuple[ScriptedAction, ...]:
 def _window_problems(config: Thresholds | WhatIfController) -> Iterator[str]:
     if not 0.01 <= config.window_s < inf:  # a timer ends each window
         yield f"window_s must be at least 0.01, got {config.window_s}"
+    if MOST_WINDOW_S < config.window_s < inf:
+        yield f"window_s must be at most {MOST_WINDOW_S:,.0f}, got {config.window_s:g}"
     if config.persistence < 1:
         yield f"persistence must be at least 1 window, got {config.persistence}"
     if config.cooldown_windows < 0:
