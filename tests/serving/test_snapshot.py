@@ -89,5 +89,5 @@ def test_recent_arrivals_stay_behind() -> None:
     """They are the original's; a copy is told what it is to meet."""
     rig = MovingRig(1, [])
     rig.run([(0, 4, 3)] * 6)
-    assert len(restore(take_snapshot(rig.fleet, rig.control, 0)).control.recent) == 0
-    assert len(rig.control.recent) == 6
+    assert len(restore(take_snapshot(rig.fleet, rig.control, 0)).control.requests.recent) == 0
+    assert len(rig.control.requests.recent) == 6

@@ -75,11 +75,11 @@ class Questions:
         if snapshot is None:
             raise NoSnapshot(f"the pool of forecast {forecast_id} was not kept")
         until = snapshot.at_ns + order.span_ns
-        came = self._control.recent.between(snapshot.at_ns, until)
+        came = self._control.requests.recent.between(snapshot.at_ns, until)
         return Question(snapshot, order.moves, tuple(each.request for each in came), self._assume())
 
 
 def near_future(control: ControlPlane, now: Nanoseconds, recurrence: Recurrence) -> tuple[Request, ...]:
     """Return what *recurrence* makes of the arrivals before *now*; a younger run has a shorter past."""
     past = recurrence._replace(span_ns=min(recurrence.span_ns, now))
-    return tuple(as_next(control.recent.between(now - past.span_ns, now), now, past))
+    return tuple(as_next(control.requests.recent.between(now - past.span_ns, now), now, past))

@@ -5,9 +5,7 @@ the same facts give the same orders, so a log can be replayed against a fresh co
 """
 
 from collections.abc import Callable, Collection, Mapping
-from typing import Any, Literal
-
-from msgspec import Struct
+from typing import Any
 
 from vertumnus.domain.cluster import Composition, CpGroup, Lattice
 from vertumnus.domain.errors import InvariantError
@@ -31,10 +29,10 @@ from vertumnus.domain.facts import (
 )
 from vertumnus.domain.link import LinkConfig
 from vertumnus.domain.move import Direction, Move
-from vertumnus.domain.orders import AnyOrder, Cancel, CloseTransition, Prefill, Reject, SetTimer
+from vertumnus.domain.orders import AnyOrder, CloseTransition, SetTimer
 from vertumnus.domain.prefill_time import PrefillTimeModel
 from vertumnus.domain.profile import Kappa
-from vertumnus.domain.request import Request, blocks_for
+from vertumnus.domain.request import blocks_for
 from vertumnus.domain.units import Blocks, JobId, Nanoseconds, RequestId, Tokens, to_ns
 from vertumnus.policy.admission import Admission, AdmissionConfig
 from vertumnus.policy.candidates import WorkerState
@@ -42,33 +40,21 @@ from vertumnus.policy.composer import Books, compose
 from vertumnus.policy.config import CacheConfig, PolicyConfig
 from vertumnus.policy.correction import CorrectedPrefillTime, Correction, CorrectionConfig
 from vertumnus.policy.ledger import Ledger
-from vertumnus.policy.offers import Eligible
 from vertumnus.policy.operators import Operators
-from vertumnus.policy.placement import Decision, Observer, Offer
+from vertumnus.policy.placement import Observer
 from vertumnus.policy.placer import Placer
 from vertumnus.policy.pool import PoolState
-from vertumnus.policy.prefix.index import Match
 from vertumnus.policy.prefix.residency import Lost
 from vertumnus.policy.prefixes import Prefixes
-from vertumnus.policy.recent import RecentArrivals
 from vertumnus.policy.reconfig.config import ControllerConfig, ManualController
 from vertumnus.policy.reconfig.holds import Holds
 from vertumnus.policy.reconfig.mode import Mode
 from vertumnus.policy.reconfig.transition import Transition
+from vertumnus.policy.requests import Requests
 from vertumnus.policy.tuning import Tuning
-from vertumnus.policy.waiting import Waiting
 
 SCAN = "scan"
 """Timer of the periodic scan of the prefix index (sec. 7.2)."""
-
-
-class Placed(Struct, gc=False):
-    """A request that has arrived and not ended."""
-
-    request: Request
-    attempt: int = 0
-    is_reuse_counted: bool = False
-    is_routed: bool = False
 
 
 class ControlPlane:
@@ -118,22 +104,20 @@ class ControlPlane:
             policy, self.pool, self.ledger, prefill_time, block_tokens, self.prefixes.puller, observer
         )
         self.operators = self._take_operators(None if correction is None else self._correction)
-        self._admission = admission or Admission(AdmissionConfig(), None)
-        self._waiting = Waiting()
-        self.recent = RecentArrivals()
+        self.requests = Requests(
+            books, self._placer, self._composer, admission or Admission(AdmissionConfig(), None), max_attempts
+        )
         self._prefill_time = prefill_time
-        self._max_attempts = max_attempts
         self._scan_interval = to_ns(cache.scan_interval_s)
-        self._open: dict[RequestId, Placed] = {}
         self._running: dict[JobId, tuple[RequestId, ...]] = {}
         self._handlers: dict[type[AnyFact], Callable[[Any], list[AnyOrder]]] = {
-            RequestArrived: self._arrived,
-            RequestCancelled: self._cancelled,
+            RequestArrived: self.requests.arrived,
+            RequestCancelled: self.requests.cancelled,
             StepStarted: self._step_started,
             StepFinished: self._step_finished,
             StepFailed: self._step_failed,
-            RequestsReturned: self._returned,
-            RequestEnded: self._ended,
+            RequestsReturned: self.requests.returned,
+            RequestEnded: self.requests.ended,
             RankLost: self._rank_lost,
             WorkerDrained: self._change_composition,
             EpochAdopted: self._change_composition,
@@ -196,136 +180,21 @@ class ControlPlane:
         """Raise InvariantError unless all books are consistent and settle with the open requests."""
         self.ledger.check()
         self.prefixes.check()
-        if not self._open and self.ledger.total_ns != 0:
+        if not self.requests.open and self.ledger.total_ns != 0:
             raise InvariantError(f"no request is open and {self.ledger.total_ns} ns are reserved")
-
-    # ---- requests -------------------------------------------------------------------------------
-
-    def _arrived(self, fact: RequestArrived) -> list[AnyOrder]:
-        request = fact.request
-        placed = self._open[request.request_id] = Placed(request)
-        match = self.index.match(request.block_keys or ())
-        self.recent.note(request, match.known)
-        among = self._placer.eligible(request, match.held)
-        decision = self._placer.decide(request, 0, among, fact.at)
-        if decision.offers and match.known:
-            self._count_missed(request, among, match)
-        return self._orders(placed, match, decision, fact.at)
-
-    def _cancelled(self, fact: RequestCancelled) -> list[AnyOrder]:
-        return [Cancel(fact.request_id)] if fact.request_id in self._open else []
-
-    def _returned(self, fact: RequestsReturned) -> list[AnyOrder]:
-        returned = [self._open[request_id] for request_id in fact.request_ids]
-        for placed in returned:  # all before the first is placed: it would count on what the others held
-            request_id = placed.request.request_id
-            self.ledger.release(request_id)
-            self._admission.returned(request_id)
-            placed.attempt += fact.is_failure
-        return [order for placed in returned for order in self._place_or_end(placed, fact)]
-
-    def _place_or_end(self, placed: Placed, fact: RequestsReturned) -> list[AnyOrder]:
-        if not fact.is_final and placed.attempt < self._max_attempts:
-            return self._place_again(placed, fact.at)
-        reason = f"placed {placed.attempt} times, last returned: {fact.reason}"
-        return [Reject(placed.request.request_id, "failed", reason)]
-
-    def _place_again(self, placed: Placed, now: Nanoseconds) -> list[AnyOrder]:
-        request = placed.request
-        match = self.index.match(request.block_keys or ())
-        among = self._placer.eligible(request, match.held)
-        decision = self._placer.decide(request, placed.attempt, among, now)
-        return self._orders(placed, match, decision, now)
-
-    def _place_waiting(self, now: Nanoseconds) -> list[AnyOrder]:
-        return [
-            order
-            for request_id in self._waiting.take_all()
-            for order in self._place_again(self._open[request_id], now)
-        ]
-
-    def _ended(self, fact: RequestEnded) -> list[AnyOrder]:
-        self.ledger.release(fact.request_id)
-        self._admission.ended(fact.request_id)
-        self._waiting.discard(fact.request_id)
-        del self._open[fact.request_id]
-        return []
-
-    def _orders(self, placed: Placed, match: Match, decision: Decision, now: Nanoseconds) -> list[AnyOrder]:
-        request = placed.request
-        if decision.chosen is None:
-            return self._without_worker(placed, decision)
-        offer = decision.offers[decision.chosen]
-        verdict = self._admission.judge(request, offer, now)
-        if verdict.kind == "reject":
-            return [self._admission.refusal(request, verdict)]
-        held = match.held[self.pool.workers[offer.worker].place]
-        priority = request.arrival_ns if offer.priority is None else offer.priority
-        priority += self._admission.deferral(verdict)
-        brings = (request.block_keys or ())[held:] if self._placer.counts_pending else ()
-        self.ledger.reserve(
-            request.request_id,
-            offer.worker,
-            offer.service_ns,
-            priority,
-            request.input_tokens - offer.cached_tokens,
-            brings,
-        )
-        self._count_routed(placed, offer)
-        fetch = self.prefixes.fetch(request, offer, match, now)
-        prefill = Prefill(
-            request.request_id,
-            placed.attempt,
-            offer.worker,
-            priority,
-            () if offer.after is None else (offer.after,),
-            offer.service_ns,
-            offer.cached_tokens,
-            None if fetch is None else fetch.transfer_id,
-        )
-        if fetch is not None:
-            return [prefill] if fetch.order is None else [fetch.order, prefill]
-        copy = self.prefixes.prefetch(request, offer, match, now)
-        return [prefill] if copy is None else [copy, prefill]
-
-    def _without_worker(self, placed: Placed, decision: Decision) -> list[AnyOrder]:
-        request_id = placed.request.request_id
-        if self._composer.is_changing:
-            self._waiting.add(request_id)  # what the transition makes may hold it
-            return []
-        why = "; ".join(f"worker {worker}: {reason}" for worker, reason in decision.excluded)
-        status: Literal["failed", "rejected"] = "failed" if placed.attempt else "rejected"
-        return [Reject(request_id, status, f"no worker can serve it ({why})")]
-
-    def _count_routed(self, placed: Placed, offer: Offer) -> None:
-        controller = self._composer.controller
-        if controller is not None and not placed.is_routed:  # D(k) keeps the first placement's value (D4)
-            placed.is_routed = True
-            uncached = placed.request.input_tokens - offer.cached_tokens
-            controller.note_routed(offer.worker.degree, uncached, offer.cached_tokens, offer.service_ns)
-
-    def _count_missed(self, request: Request, among: Eligible, match: Match) -> None:
-        longest = among.longest()
-        if min(longest.values()) == match.known:
-            return  # no degree lacks any of it, whichever is preferred
-        preference = self.prefixes.preference(longest, match)
-        degree = self._placer.preferred_degree(among.prices, preference)
-        held = max([match.held[state.place] for state in self.pool.at_degree(degree)])
-        if held < match.known:
-            self.statistics.count_missed(request, match.known, held, degree)
 
     # ---- steps ----------------------------------------------------------------------------------
 
     def _step_started(self, fact: StepStarted) -> list[AnyOrder]:
         degree = fact.worker.degree
-        lengths = [self._open[item.request_id].request.input_tokens for item in fact.items]
+        lengths = [self.requests.open[item.request_id].request.input_tokens for item in fact.items]
         sizes = [
             (n - item.cached_tokens, item.cached_tokens) for n, item in zip(lengths, fact.items, strict=True)
         ]
         shares = self._prefill_time.step_shares(degree, sizes)
         for item, share in zip(fact.items, shares, strict=True):
             self.ledger.begin(item.request_id, share)
-            placed = self._open[item.request_id]
+            placed = self.requests.open[item.request_id]
             if not placed.is_reuse_counted:  # once per request, however often it is placed
                 placed.is_reuse_counted = True
                 self.statistics.count_reuse(placed.request, degree, item.cached_tokens)
@@ -338,11 +207,10 @@ class ControlPlane:
     def _step_finished(self, fact: StepFinished) -> list[AnyOrder]:
         self.ledger.stop(fact.worker)
         for request_id, first_block, owners in fact.installed:
-            path = self._open[request_id].request.block_keys or ()
+            path = self.requests.open[request_id].request.block_keys or ()
             self.prefixes.computed(fact.worker, path, first_block, owners, fact.at)
         for request_id in self._running.pop(fact.step_id):
-            self.ledger.release(request_id)
-            self._admission.prefilled(request_id, fact.at)
+            self.requests.prefilled(request_id, fact.at)
         return self._correction.end(fact.step_id, fact.compute_ns)
 
     def _step_failed(self, fact: StepFailed) -> list[AnyOrder]:
@@ -380,4 +248,4 @@ class ControlPlane:
 
     def _and_who_waited(self, orders: list[AnyOrder], now: Nanoseconds) -> list[AnyOrder]:
         is_closed = any(isinstance(order, CloseTransition) for order in orders)
-        return orders + self._place_waiting(now) if is_closed else orders
+        return orders + self.requests.place_waiting(now) if is_closed else orders

@@ -30,11 +30,12 @@ def take_snapshot(fleet: Fleet, control: ControlPlane, at_ns: Nanoseconds) -> Sn
 
     The recent arrivals stay behind: what a copy is to meet is told to it, and they are half of the cost.
     """
-    recent, control.recent = control.recent, RecentArrivals()
+    requests = control.requests
+    recent, requests.recent = requests.recent, RecentArrivals()
     try:
         return Snapshot(at_ns, pickle.dumps((fleet, control), protocol=pickle.HIGHEST_PROTOCOL))
     finally:
-        control.recent = recent
+        requests.recent = recent
 
 
 def restore(snapshot: Snapshot) -> Restored:
