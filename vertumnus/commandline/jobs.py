@@ -43,6 +43,11 @@ def run_command(flags: Flags) -> int:
             return OK
         jobs = composed_jobs(typed, loader, is_sweep=flags.multirun, only=flags.only)
         declared = with_declared(typed, loader)
+    if flags.multirun and not flags.dry_run and declared == [()]:
+        raise ConfigError(
+            "-m: found no override, and nothing declares a sweep; name an experiment, or values: "
+            "vertumnus +experiment=tool_agent backend=sim -m seed=0,1"
+        )
     if flags.multirun:
         return sweep(jobs, flags)
     config = valid_config(jobs[0])
