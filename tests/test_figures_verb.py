@@ -6,10 +6,11 @@ import pytest
 
 from vertumnus import sweep
 from vertumnus.cli import main
-from vertumnus.commandline import figure_report, figure_runs
+from vertumnus.commandline import figure_report, figure_runs, figures
 from vertumnus.commandline.exit_codes import BAD_INPUT, FAILED, INTERRUPTED, OK
 from vertumnus.commandline.figure_kept import Kept
 from vertumnus.commandline.figure_wanted import chosen
+from vertumnus.domain.extras import installing
 from vertumnus.records.run_dir import list_runs
 from vertumnus.report.compare.members import Members
 from vertumnus.report.paper import rates, table2
@@ -167,3 +168,16 @@ def test_mistakes(
     assert main(["figures", *words]) == BAD_INPUT
     assert message in capsys.readouterr().err
     assert list_runs(Path("runs")) == []
+
+
+def test_without_matplotlib_nothing_is_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], swept: list[str]
+) -> None:
+    """Said before a run that takes minutes, with the command that mends it; the list needs none."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(figures, "find_spec", lambda name: None)
+    assert main(SLICE) == BAD_INPUT
+    said = f"error: figures: matplotlib is not installed; {installing('figures')}\n"
+    assert capsys.readouterr().err == said
+    assert swept == [] and list(tmp_path.iterdir()) == []
+    assert main(["figures", "--list"]) == OK

@@ -10,6 +10,7 @@ from msgspec import structs
 from rich.console import Console
 
 import vertumnus
+from vertumnus.domain.extras import installing
 from vertumnus.domain.profile import ModelProfile
 from vertumnus.domain.units import Tokens
 from vertumnus.domain.wording import counted
@@ -183,7 +184,7 @@ def _notes(options: Options) -> list[str]:
 def _draw(options: Options, measured: Measured, path: Path, console: Console) -> None:
     if find_spec("matplotlib") is None:
         console.print(
-            "figures: matplotlib is not installed (pip install 'vertumnus[figures]'), none drawn",
+            f"figures: matplotlib is not installed ({installing('figures')}), none drawn",
             soft_wrap=True,
             markup=False,
         )

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from vertumnus.domain.errors import ConfigError
+from vertumnus.domain.extras import installing
 from vertumnus.run.simulated import rare_collections
 from vertumnus_profiling.bench import __main__ as bench
 from vertumnus_profiling.bench import catalogue
@@ -103,7 +104,7 @@ def test_without_torch_the_live_benchmarks_are_skipped_with_the_reason(
     """What is missing and how to get it; the other benchmarks go on."""
     monkeypatch.setattr(catalogue, "find_spec", lambda module: None if module == "torch" else object())
     outcomes = list(catalogue.run(["kv_movement", "ledger"], Settings(scratch=tmp_path, quick=True)))
-    reason = "torch not installed (pip install 'vertumnus[live]')"
+    reason = f"torch not installed ({installing('live')})"
     assert outcomes[0] == Skipped("kv_movement", reason)
     assert isinstance(outcomes[1], Result)
 

@@ -16,6 +16,7 @@ from tests.support.profiles import read_profile
 from tests.support.rank_processes import ranks_started_by
 from vertumnus.cli import main as vertumnus
 from vertumnus.domain.errors import VertumnusError
+from vertumnus.domain.extras import installing
 from vertumnus.domain.units import SECOND, Tokens
 from vertumnus.live.config import MODEL_PRESETS
 from vertumnus.live.plan import LivePlan
@@ -91,7 +92,7 @@ def test_a_profile_lands_where_runs_find_it(
     beside = {file.name for file in path.with_suffix("").iterdir()}
     assert "points.jsonl" in beside and not any("partial" in name for name in beside)
     out, err = capsys.readouterr()
-    assert "matplotlib is not installed (pip install 'vertumnus[figures]'), none drawn" in err
+    assert f"matplotlib is not installed ({installing('figures')}), none drawn" in err
     assert "per_degree (used)  CP2" in out and "CP2 is faster than CP1 from " in out
     assert f"profile conf/profile/{path.name}" in out
 

@@ -7,6 +7,7 @@ from importlib.util import find_spec
 from typing import NoReturn
 
 from vertumnus.domain.errors import ConfigError
+from vertumnus.domain.extras import installing
 
 
 def become(module: str, words: Sequence[str]) -> NoReturn:
@@ -15,7 +16,7 @@ def become(module: str, words: Sequence[str]) -> NoReturn:
     Raises ConfigError when *module* is not installed.
     """
     if find_spec(module.partition(".")[0]) is None:
-        raise ConfigError(f"{module}: not installed beside vertumnus; pip install 'vertumnus[live]'")
+        raise ConfigError(f"{module}: not installed beside vertumnus; {installing('live')}")
     sys.stdout.flush()
     sys.stderr.flush()
     # -P: what lies in the current folder must not pass for a module

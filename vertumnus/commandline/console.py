@@ -10,6 +10,7 @@ from math import isfinite
 from vertumnus.actions.protocol import LONGEST_NAME
 from vertumnus.commandline.parser import RUN, Parser, folder, run_parser
 from vertumnus.domain.errors import ConfigError
+from vertumnus.domain.extras import installing
 
 WIDEST, HIGHEST = 500, 200
 """Columns and lines of a picture at most."""
@@ -19,7 +20,7 @@ def console(words: Sequence[str]) -> int:
     """``console [RUN [RUN]]``: watch a live run, or replay one that has ended; two side by side."""
     read = console_parser().parse_args(list(words))  # help and mistakes are answered here
     if find_spec("textual") is None:
-        raise ConfigError("console: Textual is not installed; pip install 'vertumnus[console]' brings it")
+        raise ConfigError(f"console: Textual is not installed; {installing('console')} brings it")
     if read.pictures is None and not sys.stdout.isatty():
         raise ConfigError("console: stdout is not a terminal; vertumnus report prints results as text")
     return subprocess.call([sys.executable, "-m", "vertumnus_console", *words])

@@ -15,6 +15,7 @@ from vertumnus.commandline.flags import only_word
 from vertumnus.commandline.messages import tell
 from vertumnus.commandline.parser import folder, positive, run_parser
 from vertumnus.domain.errors import ConfigError
+from vertumnus.domain.extras import installing
 from vertumnus.report.paper.catalogue import NAMES, Entry
 
 EPILOG = """\
@@ -130,6 +131,6 @@ def _require(overrides: Sequence[str]) -> None:
         elif key == "runs_dir":
             problems.append(f"{word}: has no effect here; use --runs-dir")
     if find_spec("matplotlib") is None:
-        problems.append("figures: matplotlib is not installed; pip install 'vertumnus[figures]'")
+        problems.append(f"figures: matplotlib is not installed; {installing('figures')}")
     if problems:
         raise ConfigError(*problems)

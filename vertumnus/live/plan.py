@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from vertumnus.domain.cluster import CpGroup, Lattice
 from vertumnus.domain.errors import ConfigError
+from vertumnus.domain.extras import installing
 from vertumnus.domain.units import Rank, Tokens
 from vertumnus.domain.wording import counted
 from vertumnus.live.config import LiveConfig, ModelConfig
@@ -91,7 +92,7 @@ def require_packages() -> None:
     if missing:
         raise ConfigError(
             f"backend: the live engine needs {', '.join(missing)}, not installed here; "
-            "pip install 'vertumnus[live]', or choose backend=sim"
+            f"{installing('live')}, or choose backend=sim"
         )
 
 

@@ -4,6 +4,8 @@ from collections.abc import Iterator, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
+from vertumnus.domain.extras import installing
+
 PICTURES = (".png", ".svg", ".pdf")
 """Endings of the kinds of pictures."""
 
@@ -27,4 +29,4 @@ def drawing_problems(file: Path, *, replace: bool) -> Iterator[str]:
     """Yield why no picture can be drawn into *file* here for the flag --figure."""
     yield from file_problems("--figure", file, PICTURES, replace=replace)
     if find_spec("matplotlib") is None:
-        yield "--figure: matplotlib is not installed; pip install 'vertumnus[figures]'"
+        yield f"--figure: matplotlib is not installed; {installing('figures')}"

@@ -5,6 +5,7 @@ from importlib.util import find_spec
 
 from vertumnus.config import did_you_mean
 from vertumnus.domain.errors import ConfigError
+from vertumnus.domain.extras import installing
 from vertumnus_profiling.bench.books import block_cache, index, ledger
 from vertumnus_profiling.bench.matching import match
 from vertumnus_profiling.bench.measure import Benchmark, NotHere, Result, Settings, Skipped
@@ -89,4 +90,4 @@ def run(names: Sequence[str], settings: Settings) -> Iterator[Result | Skipped]:
 def _need_live_engine() -> None:
     missing = [module for module in ("torch", "zmq", "safetensors") if find_spec(module) is None]
     if missing:
-        raise NotHere(f"{', '.join(missing)} not installed (pip install 'vertumnus[live]')")
+        raise NotHere(f"{', '.join(missing)} not installed ({installing('live')})")

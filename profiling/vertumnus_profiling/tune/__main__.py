@@ -6,6 +6,7 @@ from importlib.util import find_spec
 
 from vertumnus.commandline.exit_codes import OK, exit_code_of
 from vertumnus.domain.errors import ConfigError
+from vertumnus.domain.extras import installing
 from vertumnus.report.drawing import console_for
 from vertumnus.run.interrupts import one_interrupt
 from vertumnus_profiling.tune.options import read_options
@@ -20,7 +21,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _tune(words: Sequence[str]) -> int:
     options = read_options(words)
     if find_spec("scipy") is None:
-        raise ConfigError("scipy: not installed, the search needs it; pip install 'vertumnus[live]'")
+        raise ConfigError(f"scipy: not installed, the search needs it; {installing('live')}")
     from vertumnus_profiling.tune.program import tune  # imports scipy
 
     tune(options, console_for(sys.stderr))
