@@ -2,19 +2,23 @@
 
 from collections.abc import Callable
 from concurrent.futures import Future
+from functools import cached_property
 from time import monotonic
 from typing import TypeVar
 
 from textual.events import Key as KeyPress
 
+from vertumnus.config import to_run_config
 from vertumnus.domain.cluster import CpGroup
 from vertumnus.domain.facts import Action
 from vertumnus.domain.move import Direction
 from vertumnus.domain.units import BlockKey
+from vertumnus.policy.reconfig.mode import Mode, configured_mode
 from vertumnus_console.desk import Link, Wish
 from vertumnus_console.dialogs.confirm import ConfirmMove, Matter
 from vertumnus_console.dialogs.parameters import Parameters, Setting
 from vertumnus_console.dialogs.places import ChoosePlace
+from vertumnus_console.keymap import key_names
 from vertumnus_console.keys import KEYS, Key
 from vertumnus_console.looks.places import Place, copy_places, reclaim_places
 from vertumnus_console.offering import NEEDS, Standing, as_it_is, held, is_offered
@@ -37,7 +41,7 @@ class OperatorScreen(RunScreen):
 
     def offered(self) -> list[Key]:
         """Return the keys of the key line: those that do something now."""
-        standing = Standing(self.desk, self.drawn, self.pane, self.selected)
+        standing = Standing(self.desk, self.drawn, self.pane, self.selected, self._configured)
         return [as_it_is(key, standing) for key in super().offered() if is_offered(key.name, standing)]
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
@@ -53,7 +57,8 @@ class OperatorScreen(RunScreen):
             return
         name = next((key.name for key in KEYS if event.key in self._keys(key)), None)
         if name is None:
-            self.say(f"{event.character}: no such key here; ? lists them")
+            pressed = event.key if "+" in event.key else event.character  # alt+x is no x
+            self.say(f"{pressed}: no such key here; ? lists them")
         elif self.desk.link is Link.READ_ONLY:
             self.say(f"{event.character}: {name} changes the run; this console was started with --read-only")
 
@@ -68,6 +73,11 @@ class OperatorScreen(RunScreen):
         if new:
             self.say(str(new[-1]), "" if new[-1].accepted else "error")
         super().told(before, now)
+
+    @cached_property
+    def _configured(self) -> Mode:
+        """The mode that the run was started with."""
+        return configured_mode(to_run_config(self.shown.header.config).controller)
 
     # ---- actions --------------------------------------------------------------------------------
 
@@ -151,12 +161,15 @@ class OperatorScreen(RunScreen):
     # ---- how ------------------------------------------------------------------------------------
 
     def _keys(self, key: Key) -> list[str]:
-        return self.keys_of.get(key.name, key.keys).split(",")
+        return key_names(self.keys_of.get(key.name, key.keys))
 
     def _may(self, action: Action) -> bool:
         """Return whether the run takes *action* now; if not, say what to do."""
         if action in self.desk.actions:
-            return True
+            if self.desk.problem:
+                # whatever is sent now would be done when it goes on, once for every time that it was pressed
+                self.say(f"{action}: not sent, the run gives {self.desk.problem}; is it stopped?", "error")
+            return not self.desk.problem
         if self.desk.link is Link.LOST:
             self.say(f"{action}: not connected ({self.desk.problem}); trying again every second", "error")
         elif self.desk.link is Link.NONE:

@@ -9,6 +9,7 @@ from vertumnus_console.acting import OperatorScreen
 from vertumnus_console.comparing import COMPARED, CompareScreen
 from vertumnus_console.feed import Feed
 from vertumnus_console.keys import KEYS, Key
+from vertumnus_console.terminal import TerminalDriver
 
 DARK, LIGHT = "textual-dark", "textual-light"
 """Themes."""
@@ -29,7 +30,7 @@ class ConsoleApp(App[None]):
         is_light: bool = False,
     ) -> None:
         """Show *first_screen*, which looks at *feeds*; *keymap* holds a user's own keys by name."""
-        super().__init__()
+        super().__init__(driver_class=TerminalDriver)
         if is_light:
             self.theme = LIGHT
         self._feeds = feeds

@@ -15,6 +15,8 @@ RETRY_S = 1.0
 """Between two tries to connect [s]."""
 PATIENCE_S = 0.2
 """How long a try is waited for; one that takes longer, as at a run that is stopped, goes on by itself [s]."""
+OWED_S = 3.0
+"""From which on an answer is late: a run that goes on answers between two of its events [s]."""
 
 
 class Link(StrEnum):
@@ -37,14 +39,23 @@ class Wish(NamedTuple):
     value: int | float | str | None = None
 
 
+class Asked(NamedTuple):
+    """A wish on its way."""
+
+    wish: Wish
+    at_s: float
+
+
 class DeskState(NamedTuple):
     """What the screen shows of the connection."""
 
     link: Link
     problem: str
-    """Why it is lost; "" when it is not."""
+    """Why it is lost, or how long a run that is connected has owed an answer; "" when all is well."""
     actions: frozenset[Action]
     """What may be asked for now."""
+    who: str
+    """Who asks."""
 
 
 class Desk:
@@ -59,8 +70,10 @@ class Desk:
         self._next_try = 0.0
         self._problem = ""
         self._is_live = False
-        self._asked: dict[int, Wish] = {}
-        """What this connection has no answer to yet."""
+        self._now = 0.0
+        """Of the last turn [s]."""
+        self._asked: dict[int, Asked] = {}
+        """What this connection has no answer to yet, the oldest first."""
         self.refusals: list[str] = []
         """What was refused without a place in the log; the screen takes them out."""
         self.answers: list[Act] = []
@@ -70,16 +83,16 @@ class Desk:
     def state(self) -> DeskState:
         """How things stand."""
         if self._reads_only:
-            return DeskState(Link.READ_ONLY, "", frozenset())
+            return DeskState(Link.READ_ONLY, "", frozenset(), self._who)
         if not self._is_live:
-            return DeskState(Link.NONE, "", frozenset())
+            return DeskState(Link.NONE, "", frozenset(), self._who)
         if self._client is None:
-            return DeskState(Link.LOST, self._problem or "no answer", frozenset())
-        return DeskState(Link.CONNECTED, "", frozenset(self._client.welcome.actions))
+            return DeskState(Link.LOST, self._problem or "no answer", frozenset(), self._who)
+        return DeskState(Link.CONNECTED, self._owed(), frozenset(self._client.welcome.actions), self._who)
 
     def turn(self, is_live: bool, wall_s: float) -> None:
         """Connect when it is time, and read what the run answered."""
-        self._is_live = is_live
+        self._is_live, self._now = is_live, wall_s
         if not is_live:
             self.close()
         elif self._client is not None:
@@ -97,7 +110,7 @@ class Desk:
             self.refusals.append(f"{wish.action}: not connected; {self._advice()}")
             return
         try:
-            self._asked[client.act(*wish)] = wish
+            self._asked[client.act(*wish)] = Asked(wish, self._now)
         except NotConnected as error:
             self._lose(error)
             self.refusals.append(f"{wish.action}: {error}")
@@ -144,7 +157,7 @@ class Desk:
             self._lose(error)
             return
         for answer in answers:
-            wish = self._asked.pop(answer.number)
+            wish = self._asked.pop(answer.number).wish
             if answer.action_id is None:
                 self.refusals.append(answer.reason)
             else:
@@ -154,6 +167,13 @@ class Desk:
     def _lose(self, error: NotConnected) -> None:
         self._problem = str(error)
         self.close()
+
+    def _owed(self) -> str:
+        """Return how long the oldest wish has waited for its answer, if that is no passing delay."""
+        oldest = next(iter(self._asked.values()), None)
+        if oldest is None or self._now - oldest.at_s < OWED_S:
+            return ""
+        return f"no answer for {self._now - oldest.at_s:.0f} s"
 
     def _advice(self) -> str:
         if self._reads_only:

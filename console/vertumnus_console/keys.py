@@ -63,7 +63,7 @@ KEYS: tuple[Key, ...] = (
     Key("copy", "y", "Copy", "copy", "the prefix under the cursor to a worker", "act"),
     Key("reclaim", "x", "Reclaim", "reclaim", "delete the prefix under the cursor at a worker", "act"),
     Key("parameters", "p", "Params", "parameters", "beta, lambda, thresholds, H", "act"),
-    Key("undo", "z", "Undo", "undo", "take the last change of a parameter back", "act"),
+    Key("undo", "z", "Undo", "undo", "take your last change of a parameter back", "act"),
     Key("faster", "plus", "Speed", "speed(2.0)", "a paced run, or a replay", "act", "+", "+/-"),
     Key("slower", "minus", "Speed", "speed(0.5)", "a paced run, or a replay", "act", "-", in_line=False),
     Key("hold", "h", "Hold", "hold", "hold a paced run, or let it go on", "act"),

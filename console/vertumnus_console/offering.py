@@ -34,6 +34,12 @@ POINTLESS: dict[str, tuple[Mode, ...]] = {
     "manual": (Mode.MANUAL, Mode.ADVISE, Mode.OFF),
 }
 """Modes in which a key that asks for another has nothing to offer; pressed, it asks all the same."""
+NEVER: dict[str, tuple[Mode, ...]] = {
+    "auto": (Mode.MANUAL, Mode.ADVISE, Mode.OFF),
+    "freeze": (Mode.OFF,),
+}
+"""Runs, by the mode that they started in, that never grant what a key asks for: they have no controller that
+moves workers, or take no moves."""
 PREVIEWED = ("split", "merge")
 """What can be looked at without being done, as in a replay."""
 ON_PANES: dict[str, type[Pane] | UnionType] = {
@@ -50,6 +56,8 @@ class Standing(NamedTuple):
     drawn: Snapshot | None
     pane: Pane
     selected: CpGroup | None
+    configured: Mode = Mode.AUTO
+    """What the run was started with."""
 
 
 def is_offered(name: str, standing: Standing) -> bool:
@@ -57,7 +65,9 @@ def is_offered(name: str, standing: Standing) -> bool:
     desk, drawn = standing.desk, standing.drawn
     if name in ON_PANES and not isinstance(standing.pane, ON_PANES[name]):
         return False
-    if name == "undo" and not _has_tuned(drawn):
+    if name == "undo" and not _has_tuned(drawn, desk.who):
+        return False
+    if name in NEVER and standing.configured in NEVER[name]:
         return False
     if drawn is not None and drawn.view.mode in POINTLESS.get(name, ()):
         return False
@@ -93,7 +103,8 @@ def _label(key: Key, view: ClusterView, standing: Standing) -> str | None:
     return None
 
 
-def _has_tuned(drawn: Snapshot | None) -> bool:
-    """Return whether a parameter was changed lately and not changed back."""
-    done = [act.what for act in (() if drawn is None else drawn.view.acts) if act.accepted]
+def _has_tuned(drawn: Snapshot | None, who: str) -> bool:
+    """Return whether *who* changed a parameter lately and did not change it back."""
+    acts = () if drawn is None else drawn.view.acts
+    done = [act.what for act in acts if act.accepted and act.who == who]
     return sum(what.startswith("tune") for what in done) > done.count("undo")

@@ -16,6 +16,10 @@ SEEK_STEPS = 20
 """Steps of a seek from the start to the latest instant read."""
 
 
+GONE = "log deleted"
+"""How a run stands whose folder was taken away: whether it goes on, nobody can tell."""
+
+
 class Look(NamedTuple):
     """What a screen wants to see of a replay beyond the view."""
 
@@ -59,6 +63,8 @@ class Snapshot(NamedTuple):
     """
     looked: Looked | None
     """What the screen in front shows beyond the view."""
+    quiet_s: float = 0.0
+    """How long nothing was read of the end of a run that goes on, by the wall's clock [s]."""
 
 
 class _Playing(NamedTuple):
@@ -94,6 +100,10 @@ class Player:
         self._shown: ClusterView | None = None
         self._look: Look | None = None
         self._looked: Looked | None = None
+        self._events = -1
+        """Taken at the last turn."""
+        self._heard_s = self._now_s = 0.0
+        """When one of them was new, and the last turn, by the wall's clock."""
 
     def seek(self, steps: int) -> None:
         """Go *steps* seek steps on, or back when negative; past the end is the end."""
@@ -184,6 +194,9 @@ class Player:
             self._is_torn = self.replay.is_torn
             if self._playing is not None or self._is_past_the_end():
                 self.go_to_end()
+        self._now_s = wall_s
+        if self._events != self.replay.events:
+            self._events, self._heard_s = self.replay.events, wall_s
         return self._is_seeking
 
     def look_whether_live(self) -> bool:
@@ -208,6 +221,7 @@ class Player:
             progress=(self.replay.now_ns or 0) / self._target if self._target else self.replay.read,
             status="" if self._is_live else self._status(),
             looked=self._looked,
+            quiet_s=self._now_s - self._heard_s if self._is_live and self._target is None else 0.0,
         )
 
     def stopped(self, last: Snapshot) -> Snapshot:
@@ -254,6 +268,8 @@ class Player:
         return not self._is_live and self._target is not None and self._target > self._end + 1
 
     def _status(self) -> str:
+        if not self._run.log.exists():
+            return GONE
         end = self._run.end()
         ended = "killed" if end is None else f"{end.status}, {end.verdict}"
         return f"{ended}, last records lost" if self._is_torn else ended

@@ -17,7 +17,7 @@ from vertumnus.forecast.question import Question, near_future
 from vertumnus.forecast.trial import answer
 from vertumnus.policy.recent import Recurrence
 from vertumnus.policy.reconfig.capacity import Capacity
-from vertumnus.policy.reconfig.mode import Mode
+from vertumnus.policy.reconfig.mode import Mode, configured_mode
 from vertumnus.policy.reconfig.moves import apply
 from vertumnus.run.forecasting import assumptions
 from vertumnus.serving.snapshot import take_snapshot
@@ -27,6 +27,14 @@ from vertumnus_console.words import LABEL, brief, clock, duration, labelled, per
 
 NAMED = 10
 """Workers that are named at most."""
+_BY_HAND = "nobody may move workers, f (Unfreeze) ends that: yes is refused until then"
+FROZEN: dict[Mode, str] = {
+    Mode.AUTO: "nobody may move workers, f (Unfreeze) or a (Auto) ends that: yes is refused until then",
+    Mode.MANUAL: _BY_HAND,
+    Mode.ADVISE: _BY_HAND,
+    Mode.OFF: "controller=off takes no moves: yes is refused",
+}
+"""What a preview says when nobody may move, by the mode that the run was started with."""
 SPAN_NS: Nanoseconds = 60 * SECOND
 """The arrivals of this long before stand for those to come."""
 
@@ -178,12 +186,9 @@ def _blocks(replay: Replay, move: Move) -> list[str]:
 def _mode(replay: Replay, now: Nanoseconds) -> list[str]:
     """Return what the mode at *now* makes of a move by hand, and the move of the mode."""
     mode = replay.pool.control.mode(now)
-    config = replay.header.config.get("controller", {})
     if mode is Mode.OFF:
-        is_by_hand = config.get("name") != "off"
-        frozen = "nobody may move workers, f (Unfreeze) or a (Auto) ends that: yes is refused until then"
-        return labelled("controller", frozen if is_by_hand else "off in this run: yes is refused")
+        return labelled("controller", FROZEN[configured_mode(to_run_config(replay.header.config).controller)])
     if mode in (Mode.AUTO, Mode.HOLD):
-        hold_s = config.get("hold_s", 0.0)
+        hold_s = replay.header.config.get("controller", {}).get("hold_s", 0.0)
         return labelled("controller", f"on hold for {hold_s:g} s after it; a gives it back at once")
     return []

@@ -61,6 +61,8 @@ class Replay:
         self._keyframes = Keyframes()
         self.now_ns: Nanoseconds | None = None
         """Instant of the last event taken; None before the first."""
+        self.events = 0
+        """Taken so far."""
         self._shelf = shelf
         if not self._resume():
             self._begin()
@@ -76,9 +78,11 @@ class Replay:
                 return False
             self._ahead.popleft()
             self.now_ns = event.at
-            self._events += 1
+            self.events += 1
             self._loop.take(event)
-        if self._keyframes.is_due(self._events):
+            if self.folds.losses.is_open:
+                self.folds.losses.settle(self.pool.fleet.can_serve)
+        if self._keyframes.is_due(self.events):
             frame = self._frame()
             self._keyframes.keep(frame)
             if self._shelf is not None:
@@ -110,7 +114,7 @@ class Replay:
 
     def shelve(self) -> None:
         """Let the next replay of this run begin where this one stands, if that saves it much."""
-        if self._shelf is not None and self._events >= self._shelf.events + WORTH_KEEPING:
+        if self._shelf is not None and self.events >= self._shelf.events + WORTH_KEEPING:
             self._shelf.put(self._frame())
 
     def close(self) -> None:
@@ -131,7 +135,7 @@ class Replay:
         return True
 
     def _frame(self) -> Keyframe:
-        return keyframe(self.now_ns or 0, self._events, self._log.place, self._state())
+        return keyframe(self.now_ns or 0, self.events, self._log.place, self._state())
 
     def _begin(self) -> None:
         pool, folds = pool_of(self.header), Folds(self.header)
@@ -148,14 +152,14 @@ class Replay:
             self._ahead,
             self._log.place,
             self.now_ns,
-            self._events,
+            self.events,
         )
 
     def _restore(self, state: _State) -> None:
         self.pool, self.folds, self._loop = state.pool, state.folds, state.loop
         self._agreement = state.agreement
         self._ahead = state.ahead
-        self._events = state.events
+        self.events = state.events
         self.now_ns = state.now_ns
         self._log.go_to(state.place)
         control, folds = self.pool.control, self.folds

@@ -38,7 +38,7 @@ from vertumnus_console.panes.table import Table
 from vertumnus_console.panes.top_line import TopLine
 from vertumnus_console.panes.trie import TriePane
 from vertumnus_console.panes.workers import WorkersPane
-from vertumnus_console.player import Look, Player, Snapshot
+from vertumnus_console.player import GONE, Look, Player, Snapshot
 from vertumnus_console.shown import Shown
 from vertumnus_console.view import WorkerView
 from vertumnus_console.words import duration
@@ -145,7 +145,8 @@ class RunScreen(Screen[None]):
             if lost:
                 self.say(f"lost: {lost[0].text}", "error")
         if before is not None and before.is_live and not now.is_live:
-            self.say(f"the run has ended: {now.status}; the console goes on as a replay, q leaves it")
+            end = "its log was deleted" if now.status == GONE else f"the run has ended: {now.status}"
+            self.say(f"{end}; the console goes on as a replay, q leaves it")
 
     def say(self, text: str, severity: str = "") -> None:
         """Show *text* above the keys for a while, or until something else is said."""

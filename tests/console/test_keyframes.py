@@ -31,7 +31,7 @@ def test_a_kept_state_is_the_state(recorded_run: RunDir, monkeypatch: pytest.Mon
     for _ in range(6):
         player.seek(random.randint(-20, 20))
         settled(player)
-        fresh = after(recorded_run, player.replay._events)
+        fresh = after(recorded_run, player.replay.events)
         assert instant_of(player.replay) == instant_of(fresh)
         assert player.replay.pool.books().problems == ()
         fresh.close()
@@ -43,7 +43,7 @@ def test_going_back_reads_little_again(recorded_run: RunDir, monkeypatch: pytest
     monkeypatch.setattr(keyframes, "FIRST_EVENTS", 100)
     monkeypatch.setattr(player_module, "EVENTS_A_TURN", 20)
     player = settled(Player(recorded_run, speed=1.0))
-    events = player.replay._events
+    events = player.replay.events
     player.replay.go_before((player.replay.now_ns or 0) - 1)
-    assert events > player.replay._events > 0.75 * events
+    assert events > player.replay.events > 0.75 * events
     player.close()

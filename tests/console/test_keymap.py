@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from vertumnus.domain.errors import ConfigError
-from vertumnus_console.keymap import keymap_path, read_keymap
+from vertumnus_console.keymap import key_names, keymap_path, read_keymap
 from vertumnus_console.keys import KEYS
 
 
@@ -22,8 +22,15 @@ def test_without_a_file_keys_are_the_usual(tmp_path: Path, monkeypatch: pytest.M
 def test_names_get_keys(tmp_path: Path) -> None:
     """A name may have another key, also one that its owner gives up."""
     path = tmp_path / "keys.toml"
-    path.write_text('split = "m"\nmerge = "s"\nevents = "f2"\n')
-    assert read_keymap(path) == {"split": "m", "merge": "s", "events": "f2"}
+    path.write_text('split = "m"\nmerge = "s"\nevents = "f2, ctrl+e"\nsave = "_"\nhelp = "é"\n')
+    assert read_keymap(path) == {
+        "split": "m",
+        "merge": "s",
+        "events": "f2, ctrl+e",
+        "save": "_",
+        "help": "é",
+    }
+    assert key_names("f2, ctrl+e") == ["f2", "ctrl+e"] and key_names("_,+") == ["underscore", "plus"]
 
 
 @pytest.mark.parametrize(
@@ -34,6 +41,15 @@ def test_names_get_keys(tmp_path: Path) -> None:
         ('split = ""', "split: found '', must be a key"),
         ('split = "m"', "key 'm' is given to split and merge"),
         ("split =", "Invalid value"),
+        ('split = "Spltt"', 'split: found \'Spltt\', must be a key as "S" or "f2"'),
+        ('split = "f2,"', "split: found 'f2,', must be a key"),
+        ('split = "ctrl+"', "split: found 'ctrl+', must be a key"),
+        ('split = "+"', "key 'plus' is given to split and faster"),
+        (
+            'split = "X,escape"',
+            "split: found 'X,escape', not to be given: ctrl+c, ",
+        ),
+        ("[split]\nkey = 1", "split: found {'key': 1}, must be a key"),
     ],
 )
 def test_what_cannot_be_is_refused(tmp_path: Path, text: str, said: str) -> None:

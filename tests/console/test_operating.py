@@ -119,8 +119,33 @@ def test_a_controller_that_is_none_cannot_be_turned_on(tmp_path: Path) -> None:
 
         async def script(pilot: "Pilot[None]") -> None:
             await attached(pilot, app)
+            assert "a Auto" not in text_of(app, "#keys")
             await pilot.press("a")
             await says(pilot, app, "ann: auto refused, controller=manual has no controller")
+            await pilot.press("f")
+            await until(pilot, lambda: "f Unfreeze" in text_of(app, "#keys"), "frozen")
+            assert "a Auto" not in text_of(app, "#keys")
+            await point(pilot, app, CpGroup(4, 4))
+            await pilot.press("s")
+            await until(pilot, lambda: ", f (Unfreeze) ends that" in text_of(app, "#preview"), "how it ends")
+
+        drive(app, script)
+
+
+def test_a_run_that_takes_no_moves_offers_no_freeze(tmp_path: Path) -> None:
+    """controller=off: who may move is not the operator's to say; a preview says that yes is refused."""
+    with paced_run(tmp_path, "controller=off"):
+        app = console(tmp_path, "latest", speed=1.0, who="ann")
+
+        async def script(pilot: "Pilot[None]") -> None:
+            await attached(pilot, app)
+            line = text_of(app, "#keys")
+            assert "s Split" in line and not {"Freeze", "Unfreeze", "Auto", "Manual"} & set(line.split())
+            await point(pilot, app, CpGroup(4, 4))
+            await pilot.press("s")
+            await until(pilot, lambda: "takes no moves: yes is refused" in text_of(app, "#preview"), "why")
+            await pilot.press("y")
+            await says(pilot, app, "split 4x4 refused, controller=off takes no moves")
 
         drive(app, script)
 

@@ -1,5 +1,6 @@
 """What a replay shows at an instant is what the run's tables say of it."""
 
+import shutil
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,8 +23,10 @@ from vertumnus.records.run_dir import RunDir
 from vertumnus_console.agreement import Disagreement
 from vertumnus_console.events import Event, events_of
 from vertumnus_console.folds import Folds
+from vertumnus_console.panes.cluster import in_service
+from vertumnus_console.panes.top_line import mode
 from vertumnus_console.player import Player
-from vertumnus_console.view import ClusterView, Counts
+from vertumnus_console.view import ClusterView, Counts, WorkerView
 
 
 @pytest.fixture
@@ -194,6 +197,63 @@ def test_a_lost_rank_is_seen(recorded_run: RunDir, tmp_path: Path) -> None:
     assert view.counts.arrived == before.counts.arrived and view.counts.finished == before.counts.finished
     player.close()
     growing.end()
+
+
+def test_the_last_loss_says_that_nobody_is_left(recorded_run: RunDir, tmp_path: Path) -> None:
+    """Before it the run goes on, whoever fails; with the last worker all requests fail, and it says so."""
+    growing = GrowingRun(tmp_path, recorded_run)
+    growing.grow(0.5)
+    player = settled(Player(growing.run, speed=1.0))
+    view = player.snapshot().view
+    *others, last = view.workers
+
+    def lose(worker: WorkerView) -> ClusterView:
+        growing.tell(Record(INPUT, RankLost(view.now_ns, worker.group.first_rank, 0, "unplugged")))
+        return settled(player).snapshot().view
+
+    for number, worker in enumerate(others):
+        view = replace(view, now_ns=view.now_ns + number)
+        before = lose(worker)
+    newest = next(event for event in before.events if event.kind == "rank_lost")
+    assert newest.text.endswith("; the run goes on and ends INVALID")
+    assert in_service(before) == f"1 x CP{last.group.degree}"
+    view = replace(view, now_ns=view.now_ns + 1)
+    after = lose(last)
+    failed = after.counts.failed - before.counts.failed
+    (told,) = [each.text for each in after.events if each.text.startswith(f"rank {last.group.first_rank}:")]
+    assert failed > 1 and told == (
+        f"rank {last.group.first_rank}: unplugged; its worker is out of service; {failed} requests are ended "
+        "unserved; nobody is left to serve: all requests fail from here on, and the run ends INVALID"
+    )
+    assert in_service(after) == "no worker in service"
+    player.close()
+    growing.end()
+
+
+def test_how_long_a_live_run_is_quiet(recorded_run: RunDir, tmp_path: Path) -> None:
+    """The clock runs from the last event that was read, of the end of a run that goes on alone."""
+    growing = GrowingRun(tmp_path, recorded_run)
+    growing.grow(0.3)
+    player = settled(Player(growing.run, speed=1.0), 100.0)
+    player.turn(107.0)
+    assert player.snapshot().quiet_s == 7.0
+    growing.grow(0.1)
+    settled(player, 108.0)
+    assert player.snapshot().quiet_s == 0.0
+    player.turn(120.0)
+    assert mode(player.snapshot()) == "LIVE, quiet 12 s"
+    held = player.snapshot()
+    assert mode(held._replace(view=replace(held.view, speed=0.0))) == "LIVE HELD"
+    player.go_to_start()
+    settled(player, 130.0)
+    assert player.snapshot().quiet_s == 0.0
+    player.go_to_end()
+    growing.end()
+    settled(player, 140.0)
+    assert player.snapshot().quiet_s == 0.0 and player.snapshot().status == "killed"
+    shutil.rmtree(growing.run.path)
+    assert player.snapshot().status == "log deleted"
+    player.close()
 
 
 def test_a_replay_that_leaves_its_run_is_told(recorded_run: RunDir, tmp_path: Path) -> None:

@@ -91,7 +91,7 @@ def shown_live(going: PacedRun, script: Script, seed: int) -> list[Instant]:
 
 
 def _events(player: Player) -> int:
-    return player.replay._events
+    return player.replay.events
 
 
 def _is_going(player: Player) -> bool:
@@ -110,7 +110,7 @@ def test_the_replay_shows_what_was_shown_live(
         seen = shown_live(going, Script(going, lambda fact: servers[0]._post(fact)), seed)
     replay, whole = Replay(going.run.log), []
     for live in seen:
-        replay.advance(None, live.events - replay._events)
+        replay.advance(None, live.events - replay.events)
         assert instant_of(replay) == live
         following = replay._next()
         if live.events and (following is None or following.at > live.now_ns):

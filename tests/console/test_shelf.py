@@ -32,7 +32,7 @@ def taken(log: Path, folder: Path) -> int:
     """Return how many events of *log* need not be read again."""
     again = Replay(log, Shelf(log, folder))
     again.close()
-    return again._events
+    return again.events
 
 
 def test_the_next_console_begins_where_one_left(recorded_run: RunDir, kept: Path) -> None:
@@ -41,7 +41,7 @@ def test_the_next_console_begins_where_one_left(recorded_run: RunDir, kept: Path
     while fresh.advance(None, 500):
         pass
     player = Player(recorded_run, 1.0, Shelf(recorded_run.log, kept))
-    assert player.replay._events == fresh._events and player.replay.read == 1.0
+    assert player.replay.events == fresh.events and player.replay.read == 1.0
     assert instant_of(settled(player).replay) == instant_of(fresh)
     middle = (fresh.now_ns or 0) // 2
     player.go_to(middle)

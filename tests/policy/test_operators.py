@@ -7,6 +7,7 @@ import pytest
 from tests.support.builders import a_control_plane, a_prefill_time, a_request
 from tests.support.control_rig import LEFT, PAIR, RIGHT, Desk
 from vertumnus.domain.cluster import CpGroup, Lattice
+from vertumnus.domain.errors import ConfigError
 from vertumnus.domain.facts import (
     EpochAdopted,
     OperatorActed,
@@ -107,7 +108,48 @@ def test_a_tune_counts_from_the_next_placement() -> None:
     assert settings.items() >= {"policy.beta": 1.0, "policy.gpu_time_weight": 0.0}.items()
     assert desk.wish("undo") == [Answer(2, True, "policy.gpu_time_weight 0 -> 50")]
     assert desk.serve(a_request(3, **long)).worker.degree == 1
-    assert desk.refusal("undo") == "undo: no parameter was changed"
+    assert desk.refusal("undo") == "undo: no parameter was changed by ann"
+
+
+def test_undo_takes_back_what_one_changed_oneself() -> None:
+    """Not another's change, and nothing that another has changed since; in the order of one's own changes."""
+    desk = Desk(PaperPolicy())
+    desk.wish("tune", setting="policy.beta", value=1.5, who="ann")
+    desk.wish("tune", setting="policy.gpu_time_weight", value=2.0, who="bob")
+    assert desk.refusal("undo", who="eve") == "undo: no parameter was changed by eve"
+    desk.wish("tune", setting="policy.beta", value=2.5, who="bob")
+    why = "undo: bob has changed it since, policy.beta 1.5 -> 2.5; tune sets it"
+    assert desk.refusal("undo", who="ann") == why
+
+    def undone(who: str) -> str:
+        (answer,) = desk.wish("undo", who=who)
+        assert isinstance(answer, Answer) and answer.accepted
+        return answer.reason
+
+    assert undone("bob") == "policy.beta 2.5 -> 1.5"
+    assert undone("ann") == "policy.beta 1.5 -> 1"
+    assert undone("bob").startswith("policy.gpu_time_weight 2 -> ")
+    assert "no parameter was changed by bob" in desk.refusal("undo", who="bob")
+
+
+def test_an_undo_that_cannot_be_stays_to_be_undone() -> None:
+    """upper may not go below lower: ann's change waits until bob has taken his back."""
+
+    class Held:
+        config = ThresholdsController(upper=0.5, lower=0.1)
+
+        def retune(self, config: ThresholdsController) -> None:
+            self.config = config
+
+    held, tuning = Held(), Tuning()
+    tuning.add("controller", held)
+    tuning.change("controller.upper", 0.9, "ann")
+    tuning.change("controller.lower", 0.7, "bob")
+    with pytest.raises(ConfigError, match=r"found lower 0\.7 and upper 0\.5"):
+        tuning.undo("ann")
+    assert held.config.upper == 0.9
+    assert str(tuning.undo("bob")) == "controller.lower 0.7 -> 0.1"
+    assert str(tuning.undo("ann")) == "controller.upper 0.9 -> 0.5"
 
 
 @pytest.mark.parametrize(
@@ -166,12 +208,12 @@ def test_tuned_thresholds_are_those_of_the_next_window() -> None:
     )
     tuning = Tuning()
     tuning.add("controller", controller)
-    assert tuning.change("controller.upper", 0.9).after == 0.9
+    assert tuning.change("controller.upper", 0.9, "ann").after == 0.9
     assert controller.config.upper == controller._trigger._thresholds.upper == 0.9
-    tuning.change("controller.window_s", 2)
+    tuning.change("controller.window_s", 2, "ann")
     assert controller.window_ns == 2_000_000_000
-    tuning.change("controller.cooldown_windows", 0)
-    assert [tuning.undo().setting for _ in range(3)] == [
+    tuning.change("controller.cooldown_windows", 0, "ann")
+    assert [tuning.undo("ann").setting for _ in range(3)] == [
         "controller.cooldown_windows",
         "controller.window_s",
         "controller.upper",
@@ -189,7 +231,7 @@ def test_a_control_plane_with_wishes_can_be_copied() -> None:
     desk.wish("drain", PAIR)
     desk.wish("tune", setting="policy.beta", value=2.0)
     copy = pickle.loads(pickle.dumps(desk.control))
-    (undone,) = copy.handle(OperatorActed(1, 7, "bob", "undo"))
+    (undone,) = copy.handle(OperatorActed(1, 7, "ann", "undo"))
     assert undone.reason == "policy.beta 2 -> 1"
     assert desk.control.operators.settings()["policy.beta"] == 2.0
     assert copy.handle(OperatorActed(1, 8, "bob", "reopen", (PAIR,)))[1:] == [Reopen(PAIR)]

@@ -54,5 +54,5 @@ def test_a_number_beyond_all_runs_is_refused(setting, config, number) -> None:
     tuning = Tuning()
     tuning.add(part, held)
     with pytest.raises(ConfigError, match=re.escape(f"tune {setting}: found {number}, must be within")):
-        tuning.change(setting, number)
+        tuning.change(setting, number, "ann")
     assert held.config is config and int(getattr(config, name)) in INT64

@@ -13,11 +13,15 @@ from vertumnus.run.narration import Narration
 
 
 def test_losses_are_told_once_each(tmp_path: Path, monkeypatch) -> None:
-    """A lost rank and a failed step are lines once the log has them; a broken hand-off is a row only."""
+    """A lost rank and a failed step are lines once the log has them; a broken hand-off is a row only.
+
+    With nobody left to serve, a loss says that.
+    """
     monkeypatch.setattr(narration, "FLUSH_S", 0.0)
     _, recorder = a_run_under_way(tmp_path, a_ulid(1), [], a_header("live"))
     said: list[str] = []
-    telling = Narration(None, recorder, None, lambda: False, said.append, lambda: 0)  # type: ignore[arg-type]
+    loop = SimpleNamespace(can_serve=True)
+    telling = Narration(loop, recorder, None, lambda: False, said.append, lambda: 0)  # type: ignore[arg-type]
 
     def happen(*records: Record) -> list[str]:
         for record in records:
@@ -32,6 +36,11 @@ def test_losses_are_told_once_each(tmp_path: Path, monkeypatch) -> None:
     assert happen(Record(FACT, HandoffFailed(2 * SECOND, 5, 0, 0, "torn"))) == []
     assert happen(Record(INPUT, RankLost(3 * SECOND, 0, 0, "killed by SIGKILL"))) == [
         "at 3.0 s: rank lost, rank 0: killed by SIGKILL; the run goes on without it and ends INVALID"
+    ]
+    loop.can_serve = False
+    assert happen(Record(INPUT, RankLost(3 * SECOND, 2, 0, "killed by SIGKILL"))) == [
+        "at 3.0 s: rank lost, rank 2: killed by SIGKILL; nobody is left to serve: all requests fail from "
+        "here on, and the run ends INVALID"
     ]
     refused = [
         Record(INPUT, OperatorActed(4 * SECOND, 0, "script", "merge", (WORKERS[0], WORKERS[1]))),

@@ -39,4 +39,4 @@ def instant_of(replay: Replay) -> Instant:
         *(look(replay, now) for look in LOOKS),
         *(worker_lines(replay, group, now) for group in replay.pool.fleet.workers),
     )
-    return Instant(replay._events, now, shown)
+    return Instant(replay.events, now, shown)

@@ -71,10 +71,10 @@ class Operators:
         return [Answer(fact.action_id, True, f"{len(order.keys)} blocks"), order]
 
     def _tune(self, fact: OperatorActed) -> list[AnyOrder]:
-        return [Answer(fact.action_id, True, str(self._tuning.change(fact.setting, fact.value)))]
+        return [Answer(fact.action_id, True, str(self._tuning.change(fact.setting, fact.value, fact.who)))]
 
     def _undo(self, fact: OperatorActed) -> list[AnyOrder]:
-        return [Answer(fact.action_id, True, str(self._tuning.undo()))]
+        return [Answer(fact.action_id, True, str(self._tuning.undo(fact.who)))]
 
     def _speed(self, fact: OperatorActed) -> list[AnyOrder]:
         # the pace is the engine's; here it only gets its place in the log

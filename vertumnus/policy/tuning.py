@@ -1,6 +1,6 @@
 """Parameters that an operator may change while a run goes, and the way back."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import msgspec
@@ -36,6 +36,7 @@ class Tunable(Protocol):
 class Change(NamedTuple):
     """One parameter's way."""
 
+    who: str
     setting: str
     before: Value
     after: Value
@@ -45,11 +46,16 @@ class Change(NamedTuple):
 
 
 class Tuning:
-    """Changes parameters one at a time, checked as in a config, and takes changes back, newest first."""
+    """Changes parameters one at a time, checked as in a config, and takes back what an operator changed.
+
+    Several may act at once: each takes back changes of his own alone, newest first, and no parameter that
+    another has changed since.
+    """
 
     def __init__(self) -> None:
         self._parts: dict[str, Tunable] = {}
         self._changes: list[Change] = []
+        """Those that stand, oldest first."""
 
     def add(self, part: str, tunable: Tunable | None) -> None:
         """Offer the parameters of *part*, one of `SAFE`; None offers nothing."""
@@ -64,20 +70,32 @@ class Tuning:
             for name in _safe_names(part, tunable.config)
         }
 
-    def change(self, setting: str, value: Value) -> Change:
-        """Set *setting* to *value*. Raises ConfigError, and changes nothing, when either is not allowed."""
-        change = self._set(setting, value)
+    def change(self, setting: str, value: Value, who: str) -> Change:
+        """Set *setting* to *value* for *who*. Raises ConfigError, changing nothing, if it is forbidden."""
+        change = self._set(setting, value, who)
         self._changes.append(change)
         return change
 
-    def undo(self) -> Change:
-        """Take the newest change back. Raises ConfigError when there is none."""
-        if not self._changes:
-            raise ConfigError("undo: no parameter was changed")
-        last = self._changes.pop()
-        return self._set(last.setting, last.before)
+    def undo(self, who: str) -> Change:
+        """Take back the newest change by *who*. Raises ConfigError where that cannot be, with the reason."""
+        mine = self._newest(lambda change: change.who == who)
+        if mine is None:
+            raise ConfigError(f"undo: no parameter was changed by {who}")
+        setting = self._changes[mine].setting
+        newest = self._newest(lambda change: change.setting == setting)
+        if newest is not None and newest != mine:
+            since = self._changes[newest]
+            raise ConfigError(f"undo: {since.who} has changed it since, {since}; tune sets it")
+        undone = self._set(setting, self._changes[mine].before, who)
+        del self._changes[mine]
+        return undone
 
-    def _set(self, setting: str, value: Value) -> Change:
+    def _newest(self, is_wanted: Callable[[Change], bool]) -> int | None:
+        """Return the place of the newest change that *is_wanted*."""
+        places = range(len(self._changes) - 1, -1, -1)
+        return next((place for place in places if is_wanted(self._changes[place])), None)
+
+    def _set(self, setting: str, value: Value, who: str) -> Change:
         now = self.settings()
         if setting not in now:
             allowed = ", ".join(now) or "none under this policy and controller"
@@ -85,7 +103,7 @@ class Tuning:
         part, _, name = setting.partition(".")
         tunable = self._parts[part]
         tunable.retune(_changed(tunable.config, setting, name, value))
-        return Change(setting, now[setting], getattr(tunable.config, name))
+        return Change(who, setting, now[setting], getattr(tunable.config, name))
 
 
 def _changed(config: Struct, setting: str, name: str, value: Value) -> Struct:

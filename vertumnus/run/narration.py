@@ -88,11 +88,16 @@ class Narration:
         faults = self._recorder.faults
         for fault in faults[self._said :]:
             if fault.kind in SAID:
-                self._say(f"at {to_seconds(fault.t_ns):.1f} s: {_said(fault)}")
+                self._say(f"at {to_seconds(fault.t_ns):.1f} s: {self._told(fault)}")
         self._said = len(faults)
 
-
-def _said(fault: Fault) -> str:
-    what = f"{fault.kind.replace('_', ' ')}, {fault.subject}: {fault.reason}"
-    whom = "its ranks" if fault.kind == "transition_failed" else "it"
-    return f"{what}; the run goes on without {whom} and ends INVALID" if fault.kind in LOSSES else what
+    def _told(self, fault: Fault) -> str:
+        what = f"{fault.kind.replace('_', ' ')}, {fault.subject}: {fault.reason}"
+        if fault.kind not in LOSSES:
+            return what
+        if not self._loop.can_serve:
+            return (
+                f"{what}; nobody is left to serve: all requests fail from here on, and the run ends INVALID"
+            )
+        whom = "its ranks" if fault.kind == "transition_failed" else "it"
+        return f"{what}; the run goes on without {whom} and ends INVALID"

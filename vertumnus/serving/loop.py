@@ -56,6 +56,11 @@ class Loop:
         self.arrived = 0
         self.ended = 0
 
+    @property
+    def can_serve(self) -> bool:
+        """Whether the fleet has anybody left who can serve a request."""
+        return self._fleet.can_serve
+
     def serve(self, arrivals: Iterator[Request], after_event: Callable[[], object] | None = None) -> None:
         """Serve *arrivals*, which come in order of arrival, until the last of them has ended.
 

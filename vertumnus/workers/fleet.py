@@ -121,6 +121,11 @@ class Fleet:
         """Whether the engine has a job whose outcome is awaited."""
         return bool(self._steps or self._handoffs or self._transfers or self._geometry)
 
+    @property
+    def can_serve(self) -> bool:
+        """Whether a worker in service and a decode rank are left."""
+        return not self._handoffs.is_over and any(worker.in_service for worker in self.workers.values())
+
     def awaiting_first_token(self) -> list[Request]:
         """Return the requests that have none yet, in order of arrival."""
         occupied = self._state.occupied

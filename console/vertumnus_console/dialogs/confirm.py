@@ -13,7 +13,7 @@ from typing import ClassVar, NamedTuple
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Vertical
+from textual.containers import VerticalScroll
 from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Static
@@ -73,7 +73,7 @@ class ConfirmMove(ModalScreen[bool]):
         """The newest, or why there is none."""
 
     def compose(self) -> ComposeResult:
-        with Vertical(classes="dialog") as box:
+        with VerticalScroll(classes="dialog") as box:
             box.border_title = self._matter.title
             yield Static("asking the pool ...", id="preview", markup=False)
             yield Static("", id="forecast", markup=False)

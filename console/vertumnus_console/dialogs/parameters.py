@@ -5,7 +5,7 @@ from typing import ClassVar, NamedTuple
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Vertical
+from textual.containers import VerticalScroll
 from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Input, OptionList, Static
@@ -32,7 +32,7 @@ class Parameters(ModalScreen[Setting | None]):
         self._chosen = ""
 
     def compose(self) -> ComposeResult:
-        with Vertical(classes="dialog") as box:
+        with VerticalScroll(classes="dialog", can_focus=False) as box:
             box.border_title = "parameters that can be changed live"
             box.border_subtitle = "escape leaves them as they are"
             width = max(map(len, self._settings), default=0)
@@ -44,7 +44,7 @@ class Parameters(ModalScreen[Setting | None]):
             yield Input(
                 placeholder="enter on a line above, then write its new value", id="value", disabled=True
             )
-            yield Static("z takes the last change back", markup=False)
+            yield Static("z takes your last change back", markup=False)
 
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
         """Ask for the value of the line."""

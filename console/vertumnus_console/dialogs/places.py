@@ -4,7 +4,7 @@ from typing import ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Vertical
+from textual.containers import VerticalScroll
 from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import OptionList, Static
@@ -25,7 +25,7 @@ class ChoosePlace(ModalScreen[CpGroup | None]):
         self._places = places
 
     def compose(self) -> ComposeResult:
-        with Vertical(classes="dialog") as box:
+        with VerticalScroll(classes="dialog", can_focus=False) as box:
             box.border_title = self._title
             options = [
                 Option(

@@ -31,7 +31,7 @@ def copy_places(replay: Replay, key: BlockKey, now: Nanoseconds) -> tuple[Place,
         try:
             plan = control.prefixes.by_hand.copy_plan(key, worker, now)
         except ConfigError as error:
-            others.append(Place(worker, str(error).removeprefix("copy: "), False))
+            others.append(_impossible(worker, str(error).removeprefix("copy: ")))
             continue
         size = byte_size(plan.blocks * control.prefixes.transfers.links.block_bytes)
         took = duration(to_seconds(plan.ready_ns - now))
@@ -59,8 +59,13 @@ def reclaim_places(replay: Replay, key: BlockKey) -> tuple[Place, ...]:
             Place(worker, f"{count} blocks, {byte_size(count * block_bytes)}", True)
             for count, worker in possible
         ),
-        *(Place(worker, why, False) for worker, why in plans.items() if isinstance(why, str)),
+        *(_impossible(worker, why) for worker, why in plans.items() if isinstance(why, str)),
     )
+
+
+def _impossible(worker: CpGroup, why: str) -> Place:
+    """Return *worker* with the reason, which need not begin by naming it again."""
+    return Place(worker, why.removeprefix(f"{worker} "), False)
 
 
 GONE = "that prefix is gone: nobody holds it any more"

@@ -45,7 +45,7 @@ class ClusterPane(VerticalScroll):
         self._snapshot, view = snapshot, snapshot.view
         chosen = surviving(view.workers, self.selected)
         self.selected = None if chosen is None else chosen.group
-        self._set("composition", Content.styled(f"{view.composition}, {self._lattice.gpus} GPUs", "bold"))
+        self._set("composition", Content.styled(f"{in_service(view)}, {self._lattice.gpus} GPUs", "bold"))
         # a scroll bar may come: two columns less than there are
         width = max(20, self.size.width - 2)
         self._set(
@@ -75,6 +75,11 @@ class ClusterPane(VerticalScroll):
         drawn = static.content
         if not (isinstance(drawn, Content) and content.is_same(drawn)):  # ``==`` compares the words alone
             static.update(content)
+
+
+def in_service(view: ClusterView) -> str:
+    """Return the workers in service as people write them."""
+    return str(view.composition) or "no worker in service"
 
 
 def surviving(workers: Iterable[WorkerView], selected: CpGroup | None) -> WorkerView | None:

@@ -9,6 +9,7 @@ from textual.content import Content
 from textual.widgets import Static
 
 from vertumnus_console.pair import Both
+from vertumnus_console.panes.cluster import in_service
 from vertumnus_console.panes.differences import table
 from vertumnus_console.panes.events import event_line
 from vertumnus_console.panes.strip import strip
@@ -93,7 +94,7 @@ def _head(side: _Side, width: int) -> Content:
         "live" if snapshot.is_live else "",
         shown.part("policy"),
         shown.part("controller"),
-        str(snapshot.view.composition),
+        in_service(snapshot.view),
     )
     return Content.assemble(
         (f"{side.mark}  ", "bold $text-accent"), (cropped("  ".join(filter(None, parts)), width - 3), "bold")

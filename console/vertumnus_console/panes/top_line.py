@@ -8,6 +8,8 @@ from vertumnus_console.player import Snapshot
 from vertumnus_console.words import clock, cropped
 
 NAME_WIDTH = 18
+QUIET_S = 5.0
+"""From which on it is told that nothing comes from a run: it may be stopped, or have nothing to do [s]."""
 
 
 class TopLine(Static):
@@ -44,7 +46,9 @@ def mode(snapshot: Snapshot) -> str:
     if snapshot.is_live and snapshot.follows and snapshot.end_ns is None:
         return f"LIVE, reading the log {snapshot.progress:.0%}"
     if snapshot.is_live and snapshot.follows:
-        return "LIVE" + ("" if snapshot.view.speed is None else pace(snapshot.view.speed))
+        told = "LIVE" + ("" if snapshot.view.speed is None else pace(snapshot.view.speed))
+        is_quiet = snapshot.quiet_s >= QUIET_S and snapshot.view.speed != 0.0
+        return f"{told}, quiet {snapshot.quiet_s:.0f} s" if is_quiet else told
     kind = "live run" if snapshot.is_live else "replay"
     if snapshot.is_playing:
         return f"{kind} at {snapshot.speed:g}x"
@@ -63,4 +67,6 @@ def _link(snapshot: Snapshot, desk: DeskState) -> Content:
         return Content(snapshot.status)
     if desk.link is Link.LOST:
         return Content.styled(f"{desk.link}", "bold $text-error")
-    return Content.styled("READ-ONLY", "bold") if desk.link is Link.READ_ONLY else Content("")
+    if desk.link is Link.READ_ONLY:
+        return Content.styled("READ-ONLY", "bold")
+    return Content.styled(desk.problem, "bold $text-error")
