@@ -69,6 +69,22 @@ def test_seconds_and_nulls(tmp_path: Path) -> None:
     assert (whole["execution"], whole["sim_requests_per_s"], whole["reasons"]) == ("simulated", 24.0, [])
 
 
+@pytest.mark.parametrize(
+    ("typed", "label"),
+    [
+        (("+experiment=x", "backend=sim", "policy=paper_tuned", "seed=3"), "backend=sim policy=paper_tuned"),
+        (("+experiment=x", "seed=3", "runs_dir=elsewhere"), None),
+        (("++policy.beta=2", "~slo"), "policy.beta=2 ~slo"),
+    ],
+)
+def test_a_run_is_labelled_by_what_was_typed(
+    tmp_path: Path, typed: tuple[str, ...], label: str | None
+) -> None:
+    """As a comparison names its group: without what only repeats a run or says where it lies."""
+    run = a_run(tmp_path, a_ulid(0), overrides=typed)
+    assert pq.read_table(run.table("runs")).to_pylist()[0]["label"] == label
+
+
 def test_a_pool_that_changes_fills_its_tables(tmp_path: Path) -> None:
     """Windows, transitions and copies are rows, in seconds, with NULL where there is nothing to say."""
     run = a_run(tmp_path, a_ulid(0), a_changing_history())

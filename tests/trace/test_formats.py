@@ -208,6 +208,14 @@ def test_l_eval_shares_the_document() -> None:
     assert not set(third) & set(first)
 
 
+def test_a_file_without_the_columns_of_its_format_may_be_of_another(tmp_path: Path) -> None:
+    """A header that is none is refused with what the line looks like."""
+    path = write_trace(tmp_path / "t.jsonl", a_line())
+    assert _problems(path, format="azure")[-1] == (
+        f"{path}: read as azure (workload.format), its first line is mooncake's".replace(f"{path}:", "")
+    )
+
+
 def test_texts_of_a_row_may_be_wrong(tmp_path: Path) -> None:
     """Missing fields, unequal lists, empty prompts and an array of everything are told by line."""
     path = write_trace(

@@ -100,6 +100,15 @@ def test_a_file_of_bad_rows_is_not_read_to_its_end(tmp_path: Path) -> None:
     assert f"too many bad rows, stopped at line {MOST_PROBLEMS}; read as mooncake" in problems[-1]
 
 
+@pytest.mark.parametrize("rows", [1, 2, 3 * MOST_PROBLEMS])
+def test_a_file_of_another_format_is_told_by_its_first_line(tmp_path: Path, rows: int) -> None:
+    """Short or long; a bad row in the middle of a good file is no reason to doubt the format."""
+    lines = ["2023-11-16 18:15:46.6805900,374,44"] * rows
+    path = write_trace(tmp_path / "t.csv", "TIMESTAMP,ContextTokens,GeneratedTokens", *lines)
+    assert _problems(path)[-1].endswith("read as mooncake (workload.format), its first line is azure's")
+    assert len(_problems(write_trace(tmp_path / "t.jsonl", a_line(), *lines[:1], a_line()))) == 1
+
+
 def test_twenty_tokens_with_two_ids_need_another_block_size(tmp_path: Path) -> None:
     """Case 1: the message has file, line, expected 1 block, found 2, and the size that fits."""
     path = write_trace(tmp_path / "t.jsonl", a_line(input_length=20))

@@ -1,7 +1,8 @@
 """The verb ``compare``: sweeps or runs against one another."""
 
 from argparse import ArgumentTypeError, Namespace
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -26,6 +27,9 @@ from vertumnus.report.compare.show_figure14 import figure14_json, print_figure14
 from vertumnus.report.compare.show_grid import grid_json, print_grid
 from vertumnus.report.compare.show_ranking import print_ranking, ranking_json
 from vertumnus.report.drawing import console_for
+
+SHOWN_LEFT_OUT = 3
+"""As many of what was left out are told with a refusal."""
 
 
 class Figure(NamedTuple):
@@ -78,7 +82,9 @@ def comparing(words: Sequence[str]) -> int:
         return _figure(read)
     metrics = chosen_metrics(read.metric or SHOWN, read.phase)
     asked = Asked(metrics, read.by, read.baseline, read.phase)
-    comparison = compare(read.runs_dir, find_members(read.runs_dir, read.runs), asked)
+    members = find_members(read.runs_dir, read.runs)
+    with _with_left_out(members):
+        comparison = compare(read.runs_dir, members, asked)
     match read.form:
         case "json":
             print_json(comparison_json(comparison))
@@ -96,12 +102,25 @@ def _figure(read: Namespace) -> int:
     figure = FIGURES[read.figure]
     if read.form == "csv":
         raise ConfigError(f"--csv: {figure.name} is several tables; allowed: --json")
-    found = figure.find(read.runs_dir, find_members(read.runs_dir, read.runs))
+    members = find_members(read.runs_dir, read.runs)
+    with _with_left_out(members):
+        found = figure.find(read.runs_dir, members)
     if read.form == "json":
         print_json(figure.plain(found))
     else:
         figure.show(found, console_for())
     return OK
+
+
+@contextmanager
+def _with_left_out(members: Members) -> Iterator[None]:
+    """Add to a refusal which runs were left out, and why: a sweep that is not done is the usual reason."""
+    try:
+        yield
+    except ConfigError as error:
+        shown = [f"left out: {told}" for told in members.left_out[:SHOWN_LEFT_OUT]]
+        rest = len(members.left_out) - len(shown)
+        raise ConfigError(*error.problems, *shown, *([f"left out: {rest} more"] if rest else [])) from error
 
 
 def _read(words: Sequence[str]) -> Namespace:

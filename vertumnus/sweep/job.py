@@ -9,7 +9,7 @@ from vertumnus.records.provenance import code_hash
 from vertumnus.records.run_row import config_hash
 from vertumnus.records.sweeps import SweepJob
 
-Status: TypeAlias = Literal["finished", "failed", "interrupted", "bad input", "done before", "not started"]
+Status: TypeAlias = Literal["finished", "failed", "interrupted", "bad input", "done before"]
 """A run's own status, or why there is no new one."""
 
 

@@ -78,6 +78,16 @@ def test_simulated_and_executed_runs_never_meet(tmp_path: Path, capsys: pytest.C
     ]
 
 
+def test_a_refusal_says_what_was_left_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Of a sweep that was interrupted at its start: how many jobs have no run, and how it goes on."""
+    sweep = a_sweep(tmp_path, {"paper": (0.5, None), "homo": (None, None)})
+    for words in ([], ["--figure", "7-12"]):
+        assert main(["compare", "latest", *words, "--runs-dir", str(tmp_path)]) == BAD_INPUT
+        err = capsys.readouterr().err
+        assert f"left out: 3 of 4 jobs of {sweep} have no run yet" in err
+        assert f"--resume {sweep} goes on with them" in err
+
+
 def test_runs_that_do_not_count_are_left_out_and_named(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

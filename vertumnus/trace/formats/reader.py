@@ -18,6 +18,7 @@ from vertumnus.trace.formats.lines import Line, numbered_lines
 from vertumnus.trace.formats.mooncake import BailianRows, MooncakePlusRows, MooncakeRows
 from vertumnus.trace.formats.parquet import ParquetRows
 from vertumnus.trace.formats.prompts import PromptRows, Usage
+from vertumnus.trace.formats.sniff import sniff
 from vertumnus.trace.formats.tables import AzureRows, BurstGptRows
 from vertumnus.trace.plausible import block_problem, has_all_blocks
 from vertumnus.trace.rows import TraceRow
@@ -137,7 +138,8 @@ class TraceReader:
             return text_format.rows(self._reading, b"" if header is None else header.text)
         except RowError as error:
             line = 1 if header is None else header.number
-            raise ConfigError(*(f"{self._path}:{line}: {problem}" for problem in error.problems)) from None
+            told = (f"{self._path}:{line}: {problem}" for problem in error.problems)
+            raise ConfigError(*told, *self._hints(line)) from None
 
     def _reject(self, line: int, *problems: str) -> None:
         if self._skips:
@@ -147,9 +149,27 @@ class TraceReader:
         if len(self._problems) >= self._most_problems:
             raise ConfigError(
                 *self._in_short(),
-                f"{self._path}: too many bad rows, stopped at line {line}; "
-                f"read as {self._format} (workload.format)",
+                f"{self._path}: too many bad rows, stopped at line {line}; {self._read_as()}",
             )
+
+    def _read_as(self) -> str:
+        """Return as what the file was read, and which format its first line is of where that is another."""
+        other = self._other_format()
+        return f"read as {self._format} (workload.format)" + (
+            f", its first line is {other}'s" if other else ""
+        )
+
+    def _other_format(self) -> FormatName | None:
+        try:
+            told = sniff(self._path)
+        except ConfigError:
+            return None
+        reads = {self._format, "mooncake"} if self._format == "mooncake_plus" else {self._format}
+        return None if told in reads else told
+
+    def _hints(self, first_bad: int) -> list[str]:
+        """Return whether the format may be wrong: a file of another one is bad from its first line on."""
+        return [f"{self._path}: {self._read_as()}"] if first_bad == 1 and self._other_format() else []
 
     def _in_short(self) -> Iterator[str]:
         """Yield the first problem of each kind, and how many more there are; what was found makes no kind."""
@@ -163,7 +183,8 @@ class TraceReader:
     def _told(self) -> list[str]:
         """Return the problems by line; those of the head's blocks were found after its others."""
         by_line = sorted(self._problems, key=itemgetter(0))
-        return [f"{self._path}:{line}: {problem}" for line, problem in by_line]
+        told = [f"{self._path}:{line}: {problem}" for line, problem in by_line]
+        return told + (self._hints(by_line[0][0]) if by_line else [])
 
     def _refuse_cut(self, line: Line) -> None:
         # skipping it would hide that unknown rows are missing behind it
