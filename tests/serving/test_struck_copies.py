@@ -107,7 +107,11 @@ class StruckRig(PrefixRig):
 
 
 def outcomes(reason: str, blow: str, seeds: Iterable[int], points: Iterable[int]) -> Counter[str]:
-    """Strike both ends at every one of *points* and count what came of it."""
+    """Strike both ends at every one of *points*, ascending, and count what came of it.
+
+    Up to its blow a run is the same whatever its point, so that where one point finds no copy left no later
+    one does.
+    """
     counts: Counter[str] = Counter()
     for seed in seeds:
         for end in ("source", "destination"):
@@ -115,6 +119,8 @@ def outcomes(reason: str, blow: str, seeds: Iterable[int], points: Iterable[int]
                 rig = StruckRig(seed, reason, end, blow, after)
                 rig.serve()
                 counts[rig.outcome()] += 1
+                if rig.struck is None:
+                    break
     return counts
 
 
@@ -134,4 +140,6 @@ def test_a_struck_copy(reason: str, blow: str) -> None:
 @pytest.mark.parametrize("blow", ["dies", "drain", "split", "merge", "evicts"])
 def test_a_struck_copy_for_many_seeds(reason: str, blow: str) -> None:
     """At up to twelve points of it."""
-    outcomes(reason, blow, range(12), range(12))
+    counts = outcomes(reason, blow, range(4), range(12))
+    print(dict(counts))
+    assert counts["failed"] + counts["finished"] > 8
