@@ -112,8 +112,15 @@ def forecast(question: Question) -> Forecast:
         _columns("", "TTFT mean", "P90", "attainment"),
         _outcome("stay", stay),
         _outcome(question.moves[0].kind, moved),
+        *_given_up(question.assumptions.patience_ns),
     )
     return Forecast(question.snapshot.at_ns, lines)
+
+
+def _given_up(patience_ns: Nanoseconds | None) -> Iterator[str]:
+    """Yield how the TTFTs count those whose clients give up, where any do."""
+    if patience_ns is not None:
+        yield f"  clients give up after {_seconds(patience_ns)}, which then counts as their TTFT"
 
 
 def forecasting(asked: "Future[Question]") -> "Future[Forecast]":

@@ -120,21 +120,26 @@ def _source(pull: Pull) -> str:
 
 
 def _outcome(found: Explanation, placement: Placement) -> Iterator[str]:
+    for place, line in enumerate(_what_came(found, placement)):
+        yield f"{'' if place else 'outcome':10}{line}"
+    if placement.regret_ns is not None and placement.chosen is not None:
+        yield _regret(placement, placement.regret_ns)
+
+
+def _what_came(found: Explanation, placement: Placement) -> Iterator[str]:
     chosen, outcome, at = placement.chosen, placement.outcome, placement.decision.at
     if chosen is not None and outcome.started_ns is not None:
         offer = chosen.offer
         yield (
-            f"outcome   started after {_ms(outcome.started_ns - at)} ms, predicted {_ms(offer.queue_ns)}; "
+            f"started after {_ms(outcome.started_ns - at)} ms, predicted {_ms(offer.queue_ns)}; "
             f"{outcome.cached_tokens:,} tokens cached, expected {offer.cached_tokens:,}"
         )
         if outcome.prefilled_ns is not None:
             took = _ms(outcome.prefilled_ns - outcome.started_ns)
-            yield f"          prefill {took} ms, predicted {_ms(offer.service_ns)}"
+            yield f"prefill {took} ms, predicted {_ms(offer.service_ns)}"
         if outcome.first_token_ns is not None:
-            yield f"          TTFT {_ms(outcome.first_token_ns - found.request.arrival_ns)} ms"
-    yield f"          {outcome.ended or 'still open where the log ends'}"
-    if placement.regret_ns is not None and chosen is not None:
-        yield _regret(placement, placement.regret_ns)
+            yield f"TTFT {_ms(outcome.first_token_ns - found.request.arrival_ns)} ms"
+    yield outcome.ended or "still open where the log ends"
 
 
 def _regret(placement: Placement, regret_ns: Nanoseconds) -> str:

@@ -1,7 +1,7 @@
 """The verb ``preview``: what a split or merge would do at an instant of a run."""
 
 from argparse import ArgumentTypeError, Namespace
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import msgspec
@@ -11,7 +11,7 @@ from vertumnus.commandline.exit_codes import OK
 from vertumnus.commandline.parser import RUN, Parser, run_parser
 from vertumnus.domain.cluster import CpGroup, group_named
 from vertumnus.domain.forecast import ForecastOutcome
-from vertumnus.domain.units import to_ns, to_seconds
+from vertumnus.domain.units import Nanoseconds, to_ns, to_seconds
 from vertumnus.domain.wording import counted
 from vertumnus.policy.recent import KEPT_NS
 from vertumnus.records.run_dir import Listing, find_run, list_runs
@@ -80,8 +80,15 @@ def _text(listing: Listing, found: RunPreview) -> str:
         "",
         f"simulated from there on without noise; the arrivals of the last {to_seconds(seen.span_ns):g} s "
         "stand for the next ones",
+        *_given_up(found.patience_ns),
     ]
     return "\n".join(lines)
+
+
+def _given_up(patience_ns: Nanoseconds | None) -> Iterator[str]:
+    """Yield how the TTFTs count those whose clients give up, where any do."""
+    if patience_ns is not None:
+        yield f"clients give up after {to_seconds(patience_ns):g} s, which then counts as their TTFT"
 
 
 def _row(name: str, outcome: ForecastOutcome) -> tuple[str, str, str, str, str]:
@@ -103,6 +110,7 @@ def _plain(listing: Listing, found: RunPreview) -> dict[str, Any]:
         "execution": "simulated" if found.backend == "sim" else "executed",
         "at_s": to_seconds(seen.at_ns),
         "span_s": to_seconds(seen.span_ns),
+        "patience_s": _seconds_of(found.patience_ns),
         "composition": str(found.composition),
         "move": str(seen.move),
         "drain_s": _seconds_of(seen.moved.drain_ns),

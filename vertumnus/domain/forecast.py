@@ -19,7 +19,7 @@ class ForecastOutcome(Struct, frozen=True, gc=False, array_like=True):
     served: int
     """Those of them that got a first token."""
     ttft_mean_ns: Nanoseconds | None
-    """Over those that were served; None without any."""
+    """Over those that were served or given up, of whom the wait until then counts; None without any."""
     ttft_p90_ns: Nanoseconds | None
     slo_attainment: float | None
     """Input tokens of requests within their TTFT target / of all with a target."""

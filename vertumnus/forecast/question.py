@@ -18,13 +18,15 @@ from vertumnus.workers.fleet import Fleet
 
 
 class Assumptions(NamedTuple):
-    """How long things take in a forecast: the profile's predictions, without noise."""
+    """How long things take in a forecast, the profile's predictions without noise; how long clients wait."""
 
     profile: ModelProfile
     link: LinkConfig
     block_tokens: Tokens
     switch_s: float
     """From sending a control record to a rank's acknowledgement [s]."""
+    patience_ns: Nanoseconds | None = None
+    """Clients cancel requests that have no first token so long after their arrival; None: never [ns]."""
 
     def durations(self) -> Durations:
         """Return the times of jobs."""

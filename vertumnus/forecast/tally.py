@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 
 from vertumnus.domain.codec import Body
-from vertumnus.domain.facts import FirstTokenEmitted, RequestEnded
+from vertumnus.domain.facts import FirstTokenEmitted, RequestCancelled, RequestEnded
 from vertumnus.domain.forecast import ForecastOutcome
 from vertumnus.domain.move import Move
 from vertumnus.domain.orders import Answer
@@ -29,11 +29,14 @@ class Tally:
         self._waiting: dict[RequestId, Request] = {each.request_id: each for each in requests}
         self._counted = len(self._waiting)
         self._ttfts: list[Nanoseconds] = []
+        self._given_up: list[Nanoseconds] = []
+        """How long those waited whose clients gave up: their TTFTs would have been longer."""
         self._judged_tokens = self._met_tokens = 0
         self.refused: str | None = None
         """Why the move cannot be made; None while nothing speaks against it."""
         own: Handlers = {
             FirstTokenEmitted: self._first_token,
+            RequestCancelled: self._cancelled,
             RequestEnded: self._ended,
             Answer: self._answered,
         }
@@ -59,7 +62,7 @@ class Tally:
 
     def outcome(self, move: Move | None, missing_blocks: Blocks) -> ForecastOutcome:
         """Return what was counted."""
-        ttfts = sorted(self._ttfts)
+        ttfts = sorted([*self._ttfts, *self._given_up])
         percentile = percentile_s(ttfts, 90)
         judged = self._judged_tokens + sum(
             each.input_tokens for each in self._waiting.values() if each.ttft_target_ns is not None
@@ -69,7 +72,7 @@ class Tally:
         return ForecastOutcome(
             move=move,
             requests=self._counted,
-            served=len(ttfts),
+            served=len(self._ttfts),
             ttft_mean_ns=sum(ttfts) // len(ttfts) if ttfts else None,
             ttft_p90_ns=None if percentile is None else round(percentile * SECOND),
             slo_attainment=self._met_tokens / judged if judged else None,
@@ -86,6 +89,12 @@ class Tally:
             ttft = fact.at - request.arrival_ns
             self._ttfts.append(ttft)
             self._judge(request, ttft)
+
+    def _cancelled(self, fact: RequestCancelled) -> None:
+        request = self._waiting.pop(fact.request_id, None)
+        if request is not None:
+            self._given_up.append(fact.at - request.arrival_ns)
+            self._judge(request, None)
 
     def _ended(self, fact: RequestEnded) -> None:
         request = self._waiting.pop(fact.request_id, None)

@@ -17,6 +17,7 @@ from vertumnus.forecast.question import Question
 from vertumnus.forecast.tally import Tally
 from vertumnus.policy.prefix.index import PrefixIndex
 from vertumnus.serving.loop import Loop
+from vertumnus.serving.patience import with_patience
 from vertumnus.serving.snapshot import Restored, restore
 from vertumnus.sim.engine import SimEngine
 
@@ -59,13 +60,14 @@ class _Trial:
     def __init__(self, question: Question, pool: Restored) -> None:
         now = question.snapshot.at_ns
         self._fleet, control = pool
-        self._engine = SimEngine(question.assumptions.durations(), now)
-        self.tally = Tally([*self._fleet.awaiting_first_token(), *question.future], self._engine.now)
-        self._loop = Loop(self._engine, self._fleet, control, self.tally.record)
+        engine = SimEngine(question.assumptions.durations(), now)
         for job, since in self._fleet.jobs:
-            self._engine.resume(job, since)
+            engine.resume(job, since)
+        self._engine = with_patience(engine, self._fleet, question.assumptions.patience_ns)
+        self.tally = Tally([*self._fleet.awaiting_first_token(), *question.future], engine.now)
+        self._loop = Loop(self._engine, self._fleet, control, self.tally.record)
         for timer in control.timers(now):
-            self._engine.schedule(TimerFired(timer.at_ns, timer.name, timer.at_ns), timer.at_ns)
+            engine.schedule(TimerFired(timer.at_ns, timer.name, timer.at_ns), timer.at_ns)
 
     def begin(self, move: Move) -> None:
         self._loop.take(OperatorActed(self._engine.now(), _ACTION, "forecast", move.kind, move.sources))

@@ -19,6 +19,7 @@ from vertumnus.domain.cluster import CpGroup
 from vertumnus.domain.facts import (
     FirstTokenEmitted,
     RequestArrived,
+    RequestCancelled,
     RequestEnded,
     RequestsReturned,
     StepFailed,
@@ -30,7 +31,7 @@ from vertumnus.domain.facts import (
 )
 from vertumnus.domain.orders import Prefill
 from vertumnus.domain.request import Request
-from vertumnus.domain.units import Epoch, JobId, Nanoseconds, RequestId, Tokens
+from vertumnus.domain.units import Epoch, JobId, Nanoseconds, RequestId, Tokens, to_seconds
 from vertumnus.records.request_record import Ending, RequestRecord
 from vertumnus.trace.oracle import OracleCache
 
@@ -61,6 +62,7 @@ class _Open(Struct, gc=False):
     prefilled_ns: Nanoseconds | None = None
     compute_ns: Nanoseconds | None = None
     first_token_ns: Nanoseconds | None = None
+    cancelled: str | None = None
 
 
 class Timeline:
@@ -81,6 +83,7 @@ class Timeline:
             TransferFinished: self._transfer_ended,
             TransferFailed: self._transfer_ended,
             FirstTokenEmitted: self._first_token,
+            RequestCancelled: self._cancelled,
             RequestEnded: self._ended,
         }
         self._live = live
@@ -176,6 +179,11 @@ class Timeline:
         if opened is not None:
             opened.first_token_ns = fact.at
 
+    def _cancelled(self, fact: RequestCancelled) -> None:
+        opened = self._open.get(fact.request_id)
+        if opened is not None and opened.cancelled is None:
+            opened.cancelled = cancelled_by(fact, opened.request)
+
     def _ended(self, fact: RequestEnded) -> None:
         opened = self._open.pop(fact.request_id, None)
         if opened is None:
@@ -183,7 +191,8 @@ class Timeline:
             return
         if fact.status == "finished" and opened.first_token_ns is None:
             self.problems.append(f"request {fact.request_id} finished without a first token")
-        self.records.append(self._record(opened, fact.at, fact.status, fact.reason, fact.output_tokens))
+        reason = opened.cancelled if fact.status == "cancelled" else fact.reason
+        self.records.append(self._record(opened, fact.at, fact.status, reason, fact.output_tokens))
 
     def _unknown(self, what: str, request_id: RequestId) -> None:
         self.problems.append(f"request {request_id} was {what} after its end or before its arrival")
@@ -232,6 +241,11 @@ class Timeline:
             request.tpot_target_ns,
             _tpot_met(status, output_tokens, tpot, request.tpot_target_ns),
         )
+
+
+def cancelled_by(fact: RequestCancelled, request: Request) -> str:
+    """Return who cancelled *request*, and when: "by client, 5.000 s after its arrival"."""
+    return f"by {fact.by}, {to_seconds(fact.at - request.arrival_ns):.3f} s after its arrival"
 
 
 def _gpu_time(opened: _Open, prefill: Nanoseconds | None) -> Nanoseconds | None:

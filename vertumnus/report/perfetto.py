@@ -28,6 +28,7 @@ STEPS = """
 SELECT worker_id, step_id, cp_degree, epoch,
        min(arrival_s + queue_s + cache_wait_s) AS start_s, max(prefill_s) AS length_s,
        list(request_id ORDER BY request_id) AS requests,
+       list(request_id ORDER BY request_id) FILTER (status = 'cancelled') AS cancelled,
        CAST(sum(uncached_tokens) AS BIGINT) AS uncached_tokens,
        CAST(sum(cached_tokens) AS BIGINT) AS cached_tokens
 FROM requests
@@ -123,6 +124,8 @@ def _step(row: Mapping[str, Any], tid: int) -> Event:
     requests = row["requests"]
     name = f"request {requests[0]}" if len(requests) == 1 else f"{len(requests)} requests"
     told = {key: row[key] for key in ("requests", "uncached_tokens", "cached_tokens", "cp_degree", "epoch")}
+    if row["cancelled"]:
+        told["cancelled"] = row["cancelled"]
     return _slice("prefill", name, WORKERS, tid, row["start_s"], row["length_s"], told)
 
 

@@ -57,6 +57,7 @@ def report_json(report: RunReport) -> dict[str, Any]:
         "composition",
         "seed",
         "offered_requests_per_s",
+        "patience_s",
         "planned_requests",
         "never_arrived",
         "skipped_rows",

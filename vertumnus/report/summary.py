@@ -44,6 +44,8 @@ def _asked(run: dict[str, Any]) -> str:
     parts = [f"{name} {run[name]}" for name in names if run[name] is not None]
     if run["offered_requests_per_s"] is not None:
         parts.append(f"offered {_rate(run['offered_requests_per_s'], 'requests/s')}")
+    if run["patience_s"] is not None:
+        parts.append(f"given up after {run['patience_s']:g} s without a first token")
     return ", ".join(parts)
 
 

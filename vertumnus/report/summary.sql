@@ -11,6 +11,6 @@ SELECT run_id, name, execution, status, verdict, reasons,
        send_lag_p99_s,
        model, hardware, composition, policy, controller, workload, seed, offered_requests_per_s,
        planned_requests, never_arrived, skipped_rows, wall_s, sim_s, sim_requests_per_s,
-       others_cpu_share
+       others_cpu_share, CAST(config->>'$.arrival.patience_s' AS DOUBLE) AS patience_s
 FROM runs
 WHERE run_id = $run_id

@@ -17,6 +17,7 @@ from vertumnus.domain.facts import (
     FirstTokenEmitted,
     InputFact,
     RequestArrived,
+    RequestCancelled,
     RequestEnded,
     RequestsReturned,
     StepFinished,
@@ -31,6 +32,7 @@ from vertumnus.policy.control_plane import ControlPlane
 from vertumnus.policy.placement import Decision, Observer, Offer
 from vertumnus.records.log import read_log
 from vertumnus.records.run_dir import RunDir
+from vertumnus.records.timeline import cancelled_by
 from vertumnus.run.pool import pool_of
 from vertumnus.serving.replay import redo
 
@@ -180,6 +182,7 @@ class _Watcher:
         self._placed: deque[Prefill] = deque()
         self._at: Nanoseconds = 0
         self._is_ended = False
+        self._cancelled: str | None = None
         self.arrived = 0
         self.request: Request | None = None
         control.watch(Observer(self._decided, lambda asked: asked == request_id))
@@ -244,11 +247,15 @@ class _Watcher:
                     last.ended = f"returned: {fact.reason}"
         elif isinstance(fact, FirstTokenEmitted) and fact.request_id == mine:
             last.first_token = fact.at
+        elif isinstance(fact, RequestCancelled) and fact.request_id == mine and self._cancelled is None:
+            assert self.request is not None, "it was placed"
+            self._cancelled = cancelled_by(fact, self.request)
         elif isinstance(fact, RequestEnded):
             self._gone(fact.request_id, None, fact.at)
             if fact.request_id == mine:
                 self._is_ended = True
-                last.ended = fact.status if fact.reason is None else f"{fact.status}: {fact.reason}"
+                reason = self._cancelled if fact.status == "cancelled" else fact.reason
+                last.ended = fact.status if reason is None else f"{fact.status}: {reason}"
 
     def _gone(self, request_id: RequestId, worker: CpGroup | None, at: Nanoseconds) -> None:
         for seen in self._seen:

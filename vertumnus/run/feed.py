@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from vertumnus.config import RunConfig
 from vertumnus.domain.request import Request
-from vertumnus.domain.units import RequestId
+from vertumnus.domain.units import Nanoseconds, RequestId, to_ns
 from vertumnus.run.stream import Stream, predecessors_of
 from vertumnus.serving.follow_ups import FollowUp, FollowUps
 
@@ -32,3 +32,9 @@ def feed_of(config: RunConfig, stream: Stream, requests: Sequence[Request]) -> F
         else:
             after[before].append(FollowUp(request, row.pause_ns or 0))
     return Feed(arrivals, FollowUps(after))
+
+
+def patience_ns(config: RunConfig) -> Nanoseconds | None:
+    """Return how long clients of *config* wait for a first token [ns]; None where they wait for ever."""
+    patience_s = config.arrival.patience_s
+    return None if patience_s is None else to_ns(patience_s)

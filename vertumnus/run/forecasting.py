@@ -12,6 +12,7 @@ from vertumnus.forecast.in_process import InProcessForecasts
 from vertumnus.forecast.question import Assumptions, Questions
 from vertumnus.policy.reconfig.config import AdviseController, WhatIfController
 from vertumnus.records.reconfigs import Reconfig
+from vertumnus.run.feed import patience_ns
 from vertumnus.run.pool import Pool
 from vertumnus.serving.engine import Engine
 from vertumnus.serving.loop import Ask
@@ -50,4 +51,4 @@ def assumptions(
     else:
         took = [each.switch_ns for each in made if each.outcome == "committed" and each.switch_ns is not None]
         switch_s = to_seconds(round(median(took))) if took else SimConfig().switch_s
-    return Assumptions(profile, config.cluster.link, block_tokens, switch_s)
+    return Assumptions(profile, config.cluster.link, block_tokens, switch_s, patience_ns(config))

@@ -29,6 +29,8 @@ class RunPreview(NamedTuple):
     """What the run's own times are: "sim" or "live"; the preview's are predicted in any case."""
     composition: Composition
     """Workers in service at that instant."""
+    patience_ns: Nanoseconds | None
+    """How long the run's clients wait for a first token; None: for ever."""
     preview: Preview
 
 
@@ -53,9 +55,8 @@ def preview_run(
     header, pool, now, made = _replayed(run, at_ns)
     times = assumptions(to_run_config(header.config), header.profile, header.block_tokens, made)
     composition = pool.control.pool.serving
-    return RunPreview(
-        header.backend, composition, preview(pool.fleet, pool.control, now, wish, span_ns, times)
-    )
+    seen = preview(pool.fleet, pool.control, now, wish, span_ns, times)
+    return RunPreview(header.backend, composition, times.patience_ns, seen)
 
 
 def _replayed(run: RunDir, at_ns: Nanoseconds | None) -> _Reached:

@@ -34,7 +34,7 @@ from vertumnus.records.run_row import RunStatus
 from vertumnus.run.asked import Asked
 from vertumnus.run.attended import attended
 from vertumnus.run.candidates import candidate_rows
-from vertumnus.run.feed import feed_of
+from vertumnus.run.feed import feed_of, patience_ns
 from vertumnus.run.forecasting import assumptions, forecasts
 from vertumnus.run.interrupts import interrupts_held
 from vertumnus.run.memory_check import MemoryCheck, ReadSlots
@@ -45,6 +45,7 @@ from vertumnus.run.stream import Stream
 from vertumnus.run.unended import UnendedRun
 from vertumnus.serving.engine import Engine, WaitingEngine
 from vertumnus.serving.loop import Ask, Loop
+from vertumnus.serving.patience import with_patience
 
 SCRIPT = "script"
 """Who acts where a config says what an operator would do."""
@@ -166,7 +167,8 @@ def _serve(session: Session, engine: Engine, opened: _Opened, console: Console, 
         attended(opened.run, recorder, engine, first_id, console) as is_awaited,
     ):
         record = recorder.record if check is None else check.noting(recorder.record)
-        loop = Loop(check or engine, pool.fleet, pool.control, record, forecast, feed.follow_ups)
+        clients = with_patience(check or engine, pool.fleet, patience_ns(config))
+        loop = Loop(clients, pool.fleet, pool.control, record, forecast, feed.follow_ups)
         narration = Narration(loop, recorder, progress, is_awaited, partial(_say, console), engine.now)
         if isinstance(engine, WaitingEngine):
             engine.before_wait = narration.before_wait

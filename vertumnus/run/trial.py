@@ -8,7 +8,7 @@ from vertumnus.config import RunConfig
 from vertumnus.domain.errors import ConfigError
 from vertumnus.records.request_record import RequestRecord
 from vertumnus.records.timeline import Timeline
-from vertumnus.run.feed import feed_of
+from vertumnus.run.feed import feed_of, patience_ns
 from vertumnus.run.forecasting import assumptions, forecasts
 from vertumnus.run.initial import settled
 from vertumnus.run.pool import build_pool
@@ -16,6 +16,7 @@ from vertumnus.run.session import schedule_script
 from vertumnus.run.simulated import required_profile, simulated_requests, virtual_engine
 from vertumnus.run.stream import Stream, load_stream
 from vertumnus.serving.loop import Loop
+from vertumnus.serving.patience import with_patience
 from vertumnus.sim.config import SimConfig
 
 
@@ -47,6 +48,7 @@ def served(config: RunConfig, stream: Stream | None = None) -> list[RequestRecor
     assumed = assumptions(config, profile, stream.block_tokens, ())
     feed = feed_of(config, stream, requests)
     with forecasts(config, pool, engine, lambda: assumed) as forecast:
-        loop = Loop(engine, pool.fleet, pool.control, record, forecast, feed.follow_ups)
+        clients = with_patience(engine, pool.fleet, patience_ns(config))
+        loop = Loop(clients, pool.fleet, pool.control, record, forecast, feed.follow_ups)
         loop.serve(iter(feed.arrivals))
     return sorted(timeline.records, key=lambda record: record.request_id)

@@ -52,6 +52,8 @@ def describe_arrivals(rows: Sequence[TraceRow], arrival: ArrivalConfig) -> str:
         parts.append(f"spread over ticks of {arrival.tick_s:g} s")
     if arrival.closed_loop:
         parts.append("follow-ups after the answer before them")
+    if arrival.patience_s is not None:
+        parts.append(f"given up after {arrival.patience_s:g} s without a first token")
     rate = mean_rate(rows)
     if rate is not None:
         parts.append(f"{rate:.3g} req/s")

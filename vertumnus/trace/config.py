@@ -142,6 +142,8 @@ class ArrivalConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     """Distance of the trace's ticks, before scaling; for jitter only [s]."""
     closed_loop: bool = False
     """A session's next turn waits for the answer before it, and the pause after it if the trace tells one."""
+    patience_s: float | None = None
+    """A client cancels its request that has no first token so long after its arrival; None: never [s]."""
 
     def __post_init__(self) -> None:
         _raise_all(self._problems())
@@ -161,6 +163,8 @@ class ArrivalConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
                 yield f"{key} must be above 0, got {value:g}"
         if not (math.isfinite(self.tick_s) and self.tick_s >= 1e-9):  # a nanosecond
             yield f"tick_s must be at least 1e-09, got {self.tick_s:g}"
+        if self.patience_s is not None and not (math.isfinite(self.patience_s) and self.patience_s >= 1e-9):
+            yield f"patience_s must be at least 1e-09, got {self.patience_s:g}"
         if self.process == "poisson":
             yield from self._poisson_problems()
 

@@ -40,7 +40,7 @@ from vertumnus.domain.orders import (
     Transfer,
 )
 from vertumnus.domain.request import Request
-from vertumnus.domain.units import Nanoseconds, Tokens
+from vertumnus.domain.units import Nanoseconds, RequestId, Tokens
 from vertumnus.workers.audit import FleetBooks, balance, check_workers
 from vertumnus.workers.config import ClusterConfig
 from vertumnus.workers.fleet_state import FleetState
@@ -127,13 +127,15 @@ class Fleet:
         return not self._handoffs.is_over and any(worker.in_service for worker in self.workers.values())
 
     def awaiting_first_token(self) -> list[Request]:
-        """Return the requests that have none yet, in order of arrival."""
-        occupied = self._state.occupied
-        return [
-            request
-            for request_id, request in self._state.requests.items()
-            if (at := occupied.get(request_id)) is None or not at.is_decoding
-        ]
+        """Return the requests that have none yet and are still wanted, in order of arrival."""
+        return [each for each in self._state.requests.values() if self.awaits_first_token(each.request_id)]
+
+    def awaits_first_token(self, request_id: RequestId) -> bool:
+        """Return whether the request has arrived, has no first token yet, and is still wanted."""
+        if request_id not in self._state.requests:
+            return False
+        at = self._state.occupied.get(request_id)
+        return at is None or not (at.is_decoding or at.is_cancelled)
 
     def note(self, fact: InputFact) -> Effects:
         """Take an input fact before the control plane answers it."""
