@@ -228,7 +228,7 @@ def test_a_request_is_counted_while_it_has_no_first_token() -> None:
     again = SimRig(rig.requests)
     again.loop.serve(
         iter(again.requests),
-        lambda: waiting.append((len(again.fleet.awaiting_first_token()), bool(again.first_token_ns))),
+        lambda: waiting.append((len(again.fleet.awaiting_first_token()), bool(again.waited_until_ns))),
     )
     assert {count for count, has_token in waiting if has_token} == {0}
     assert {count for count, has_token in waiting if not has_token} == {1}

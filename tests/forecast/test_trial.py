@@ -8,7 +8,7 @@ from tests.support.builders import a_request, shared_prefix_requests
 from tests.support.forecasts import SWITCH_S, SimRig
 from vertumnus.domain.cluster import CpGroup
 from vertumnus.domain.errors import ConfigError
-from vertumnus.domain.facts import OperatorActed
+from vertumnus.domain.facts import OperatorActed, RequestCancelled
 from vertumnus.domain.move import Move
 from vertumnus.domain.units import to_ns
 from vertumnus.forecast.trial import answer, try_move
@@ -32,6 +32,29 @@ def test_staying_is_what_then_happens(lengths, at_ns) -> None:
         outcome = try_move(question, None)
         assert outcome.ttft_mean_ns == rig.mean_ttft_ns(question.snapshot.at_ns)
         assert outcome.served == outcome.requests
+
+
+@settings(max_examples=60, deadline=None)
+@given(shapes, instants, st.integers(5, 60))
+def test_clients_give_up_in_a_forecast_as_they_then_do(lengths, at_ns, patience_ms) -> None:
+    """Those who are given up are not served; their wait counts as a TTFT, to the ns."""
+    rig = SimRig(list(shared_prefix_requests(lengths)), patience_ms * 1_000_000 + 137)
+    question = rig.question_at(at_ns)
+    if question is not None:
+        outcome, now = try_move(question, None), question.snapshot.at_ns
+        gone = [r.body for r in rig.records if type(r.body) is RequestCancelled and r.body.at > now]
+        assert outcome.ttft_mean_ns == rig.mean_ttft_ns(now)
+        assert outcome.requests - outcome.served == len(gone)
+
+
+def test_a_forecast_of_a_pool_that_nobody_waits_for() -> None:
+    """Prompts of 300 tokens take 25 ms at the least, and clients wait for 20: that is what their TTFT is."""
+    rig = SimRig([a_request(n, arrival_ns=n, input_tokens=300) for n in range(9)], 20_000_000)
+    question = rig.question_at(8)
+    assert question is not None
+    outcome = try_move(question, None)
+    assert (outcome.served, outcome.requests) == (0, 9)
+    assert outcome.ttft_mean_ns == outcome.ttft_p90_ns == 20_000_000
 
 
 @settings(max_examples=60, deadline=None)

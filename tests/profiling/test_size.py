@@ -144,6 +144,7 @@ def test_a_file_is_read_as_what_it_is() -> None:
         ([*POOL, "--policies", "papr"], "--policies: papr: no such policy; did you mean paper?"),
         ([*POOL, "model=qwen"], "model=qwen: no profile of that name"),
         ([*POOL, "backend=live"], "backend"),
+        ([*POOL, "arrival.patience_s=5"], "arrival.patience_s: found 5, must be null: a pool is sized for"),
         ([*POOL, "--policies", "static"], "policy.length_threshold: required, but not set"),
         (
             [*POOL, "workload.requests=400", "--target", "1.0", "slo.buckets=[{ttft_s: 0.2}]"],

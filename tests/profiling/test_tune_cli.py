@@ -129,6 +129,7 @@ BAD = [
     (("--judge", "seed:"), "--judge: found 'seed:', must be seed:1,2,3"),
     (("--trials", "1"), "--trials: found 1, must be at least 2"),
     (("--jobs", "0"), "--jobs: found 0, must be at least 1"),
+    (("arrival.patience_s=5",), "arrival.patience_s: found 5, must be null with --objective mean_ttft"),
     (("--objective", "speed"), "--objective: found speed, must be one of mean_ttft,"),
     (("--vary", "policy.beta=3"), "--vary: found 'policy.beta=3', must be KEY=LOW..HIGH"),
     (("--vary", "policy.beta=3..1"), "must ascend"),

@@ -15,6 +15,7 @@ from vertumnus.domain.facts import (
     OperatorActed,
     RankLost,
     RequestArrived,
+    RequestCancelled,
     RequestEnded,
     RequestsReturned,
     StepFailed,
@@ -68,6 +69,20 @@ def test_a_late_sender_makes_the_queue_longer_not_the_ttft_shorter() -> None:
     """In a live run TTFT counts from the planned arrival, and the lag is stored beside it."""
     record = the_record(a_life(a_request(arrival_ns=100), sent_late_ns=5, queue_ns=10), "live")
     assert (record.send_lag_ns, record.queue_ns) == (5, 15)
+
+
+def test_who_cancelled_is_said_and_when() -> None:
+    """The first cancellation counts, from the planned arrival on; the request is missed all the same."""
+    request = Request(0, 100, 40, 4, (7, 8), ttft_target_ns=10**12)
+    life = [record for record in a_life(request, sent_late_ns=5) if record.source != FACT]
+    gone = [
+        Record(INPUT, RequestCancelled(100 + 1_500_000_000, 0, "client")),
+        Record(INPUT, RequestCancelled(100 + 1_600_000_000, 0, "operator")),
+        Record(FACT, RequestEnded(100 + 1_700_000_000, 0, "cancelled", 0)),
+    ]
+    record = the_record([*life, *gone])
+    assert (record.status, record.reason) == ("cancelled", "by client, 1.500 s after its arrival")
+    assert (record.e2e_ns, record.ttft_ns, record.slo_met) == (1_700_000_000, None, False)
 
 
 def test_one_output_token_has_no_tpot_but_a_ttft() -> None:

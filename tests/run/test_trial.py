@@ -28,6 +28,7 @@ MOVE = "controller.script=[{at_s: 4, action: split, workers: [16x8]}]"
             "controller.replay_s=10",
         ),
         ("controller=manual", MOVE),
+        ("controller=what_if", "controller.window_s=4", "controller.replay_s=10", "arrival.patience_s=1.5"),
         ("controller=thresholds", "controller.window_s=5", "initial=other_seed"),
     ],
 )
@@ -45,6 +46,8 @@ def test_a_trial_is_the_run_without_its_records(tmp_path: Path, words: tuple[str
     assert [row["ttft_s"] for row in rows] == [
         None if each.ttft_ns is None else each.ttft_ns / 1e9 for each in trial
     ]
+    assert [row["status"] for row in rows] == [each.status for each in trial]
+    assert any(each.status == "cancelled" for each in trial) == (config.arrival.patience_s is not None)
     assert [row["worker_id"] for row in rows] == [str(each.worker) for each in trial]
     assert [row["cached_tokens"] for row in rows] == [each.cached_tokens for each in trial]
 

@@ -28,6 +28,7 @@ from vertumnus.policy.config import (
 )
 from vertumnus.policy.control_plane import ControlPlane
 from vertumnus.serving.loop import Loop
+from vertumnus.serving.patience import with_patience
 from vertumnus.serving.replay import replay_facts, replay_inputs
 from vertumnus.workers.config import DecodeConfig
 from vertumnus.workers.fleet import Fleet
@@ -41,7 +42,13 @@ class Rig:
     """A pool on the chaos engine that audits itself after every event."""
 
     def __init__(
-        self, seed: int, policy=None, composition=None, blocks_per_rank: int | None = None, **chaos: float
+        self,
+        seed: int,
+        policy=None,
+        composition=None,
+        blocks_per_rank: int | None = None,
+        patience_ns: int | None = None,
+        **chaos: float,
     ) -> None:
         random = Random(seed)
         self.cluster = a_cluster(
@@ -55,7 +62,8 @@ class Rig:
         self.engine = ChaosEngine(seed, **chaos)
         self.fleet, self.control = self.fresh()
         self.records: list[Record] = []
-        self.loop = Loop(self.engine, self.fleet, self.control, self.record)
+        clients = with_patience(self.engine, self.fleet, patience_ns)
+        self.loop = Loop(clients, self.fleet, self.control, self.record)
 
     def fresh(self) -> tuple[Fleet, ControlPlane]:
         return Fleet(self.cluster, 16), a_control_plane(self.cluster, self.policy)
@@ -77,13 +85,14 @@ class Rig:
 
 
 policies = st.sampled_from([PaperPolicy(), VertumnusPolicy()])
+patiences = st.none() | st.integers(1, 150_000_000)
 
 
 @settings(max_examples=60, deadline=None)
-@given(shapes, st.integers(0, 10_000), policies)
-def test_books_balance_under_failures(lengths, seed, policy) -> None:
-    """Steps and hand-offs fail, clients cancel, ranks die: each request ends once, all books close at 0."""
-    rig = Rig(seed, policy, step_error=0.03, handoff_error=0.1, cancel=0.2)
+@given(shapes, st.integers(0, 10_000), policies, patiences)
+def test_books_balance_under_failures(lengths, seed, policy, patience_ns) -> None:
+    """Steps and hand-offs fail, clients cancel or give up, ranks die: all end once, all books close at 0."""
+    rig = Rig(seed, policy, patience_ns=patience_ns, step_error=0.03, handoff_error=0.1, cancel=0.2)
     random = Random(seed)
     if random.random() < 0.5:
         rig.engine.lose_rank(random.randrange(4), random.randrange(200_000_000))
@@ -117,10 +126,10 @@ def test_undisturbed_runs_finish_everything(lengths, seed, policy) -> None:
 
 
 @settings(max_examples=30, deadline=None)
-@given(shapes, st.integers(0, 10_000), policies)
-def test_replays_are_exact(lengths, seed, policy) -> None:
+@given(shapes, st.integers(0, 10_000), policies, patiences)
+def test_replays_are_exact(lengths, seed, policy, patience_ns) -> None:
     """Facts through a fresh control plane give the same orders; inputs give all facts and orders."""
-    rig = Rig(seed, policy, step_error=0.03, handoff_error=0.1, cancel=0.2)
+    rig = Rig(seed, policy, patience_ns=patience_ns, step_error=0.03, handoff_error=0.1, cancel=0.2)
     rig.engine.lose_rank(seed % 4, 50_000_000)
     rig.run(lengths)
     assert replay_facts(rig.records, rig.fresh()[1]) is None

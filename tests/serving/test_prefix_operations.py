@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from tests.serving.test_transitions import MovingRig, shapes, wishes
+from tests.serving.test_transitions import MovingRig, patiences, shapes, wishes
 from tests.support.builders import BLOCK_TOKENS, shared_prefix_requests
 from tests.support.model_memory import ModelMemory
 from vertumnus.domain.cluster import CpGroup
@@ -27,6 +27,7 @@ from vertumnus.policy.prefix.config import ManagerConfig
 from vertumnus.run.memory_check import MemoryCheck
 from vertumnus.run.pool import Pool
 from vertumnus.serving.loop import Loop
+from vertumnus.serving.patience import with_patience
 from vertumnus.serving.replay import replay_facts, replay_inputs
 
 
@@ -60,6 +61,7 @@ class PrefixRig(MovingRig):
         delay_s: float = 0.0,
         blocks_per_rank=None,
         prefetch: bool | None = None,
+        patience_ns: int | None = None,
         **chaos: float,
     ) -> None:
         self.cache = replace(an_eager_manager(Random(seed)), report_delay_s=delay_s)
@@ -71,7 +73,8 @@ class PrefixRig(MovingRig):
         self.memory = ModelMemory(self.engine, BLOCK_TOKENS)
         pool, per_rank = Pool(self.fleet, self.control), self.cluster.blocks_per_rank
         self.check = MemoryCheck(self.memory, self.memory.digests, pool, BLOCK_TOKENS, per_rank)
-        self.loop = Loop(self.check, self.fleet, self.control, self.check.noting(self.record))
+        self.clients = with_patience(self.check, self.fleet, patience_ns)
+        self.loop = Loop(self.clients, self.fleet, self.control, self.check.noting(self.record))
 
     def record(self, source, body) -> None:
         """Hold what a step reuses against what the reports so far say of its worker."""
@@ -111,7 +114,7 @@ class PrefixRig(MovingRig):
     def settle(self) -> None:
         """Let the copies under way end: they may outlive the last request."""
         while len(self.fleet._transfers):
-            event = self.check.next()
+            event = self.clients.next()
             assert event is not None
             self.loop.take(event)
             self.audit()
@@ -128,11 +131,12 @@ def test_random_operations_agree_after_every_event(lengths, actions, seed) -> No
 
 
 @settings(max_examples=20)
-@given(shapes, wishes, st.integers(0, 10_000))
-def test_random_operations_with_failures_agree_after_every_event(lengths, actions, seed) -> None:
-    """Copies tear, steps break, ranks die at any point: both sides are released, and both replays agree."""
+@given(shapes, wishes, st.integers(0, 10_000), patiences)
+def test_random_operations_with_failures_agree_after_every_event(lengths, actions, seed, patience) -> None:
+    """Copies tear, steps break, ranks die, clients give up: both sides are released, both replays agree."""
     chaos = {"step_error": 0.02, "handoff_error": 0.2, "cancel": 0.1, "lost_ack": 0.03}
-    rig = PrefixRig(seed, actions, Random(seed).choice([PaperPolicy(), VertumnusPolicy()]), **chaos)
+    policy = Random(seed).choice([PaperPolicy(), VertumnusPolicy()])
+    rig = PrefixRig(seed, actions, policy, patience_ns=patience, **chaos)
     random = Random(seed)
     for _ in range(random.randrange(3)):
         rig.engine.lose_rank(random.randrange(8), random.randrange(400_000_000))

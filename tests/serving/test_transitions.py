@@ -26,6 +26,7 @@ from vertumnus.domain.orders import Answer, CloseTransition, Reopen, Transfer
 from vertumnus.policy.config import CacheConfig, PaperPolicy, VertumnusPolicy
 from vertumnus.policy.control_plane import ControlPlane
 from vertumnus.serving.loop import Loop
+from vertumnus.serving.patience import with_patience
 from vertumnus.serving.replay import replay_facts, replay_inputs
 from vertumnus.workers.config import DecodeConfig
 from vertumnus.workers.fleet import Fleet
@@ -41,6 +42,7 @@ shapes = st.lists(
     st.tuples(st.integers(0, 4), st.integers(0, 9), st.integers(1, 20)), min_size=5, max_size=50
 )
 policies = st.sampled_from([PaperPolicy(), VertumnusPolicy()])
+patiences = st.none() | st.integers(1, 300_000_000)
 
 
 class MovingRig:
@@ -50,7 +52,14 @@ class MovingRig:
     """How prefixes are managed; the default where it is None."""
 
     def __init__(
-        self, seed: int, actions, composition=None, policy=None, blocks_per_rank=None, **chaos: float
+        self,
+        seed: int,
+        actions,
+        composition=None,
+        policy=None,
+        blocks_per_rank=None,
+        patience_ns: int | None = None,
+        **chaos: float,
     ) -> None:
         random = Random(seed)
         self.policy = policy
@@ -70,7 +79,8 @@ class MovingRig:
         self.records: list[Record] = []
         self.geometry: dict[int, tuple[CpGroup, int]] = dict(self.ranks_now())
         self.running: dict[int, dict[int, tuple[CpGroup, int]]] = {}
-        self.loop = Loop(self.engine, self.fleet, self.control, self.record)
+        clients = with_patience(self.engine, self.fleet, patience_ns)
+        self.loop = Loop(clients, self.fleet, self.control, self.record)
 
     def fresh(self) -> tuple[Fleet, ControlPlane]:
         return Fleet(self.cluster, 16), a_control_plane(self.cluster, self.policy, self.cache)
@@ -126,12 +136,11 @@ def test_random_moves_lose_nothing(lengths, actions, seed, policy) -> None:
 
 
 @settings(max_examples=80)
-@given(shapes, wishes, st.integers(0, 10_000), policies)
-def test_random_moves_with_failures_lose_nothing_silently(lengths, actions, seed, policy) -> None:
-    """Ranks die, acknowledgements are lost, steps fail: each request ends once, and both replays agree."""
-    rig = MovingRig(
-        seed, actions, policy=policy, step_error=0.02, handoff_error=0.05, cancel=0.1, lost_ack=0.05
-    )
+@given(shapes, wishes, st.integers(0, 10_000), policies, patiences)
+def test_random_moves_with_failures_lose_nothing_silently(lengths, actions, seed, policy, patience) -> None:
+    """Ranks die, acknowledgements are lost, steps fail, clients give up: all end once, both replays agree."""
+    chaos = {"step_error": 0.02, "handoff_error": 0.05, "cancel": 0.1, "lost_ack": 0.05}
+    rig = MovingRig(seed, actions, policy=policy, patience_ns=patience, **chaos)
     random = Random(seed)
     for _ in range(random.randrange(3)):
         rig.engine.lose_rank(random.randrange(8), random.randrange(400_000_000))

@@ -34,10 +34,12 @@ class ChaosEngine:
         handoff_error: float = 0.0,
         cancel: float = 0.0,
         lost_ack: float = 0.0,
+        decode_ns: int = 1,
     ) -> None:
+        """*decode_ns*: from the end of a copy to a decode rank to the first token there."""
         self._random = Random(seed)
         self._step_error, self._handoff_error, self._cancel = step_error, handoff_error, cancel
-        self._lost_ack = lost_ack
+        self._lost_ack, self._decode_ns = lost_ack, decode_ns
         self._heap: list[tuple[int, int, InputFact | AnyOutcome]] = []
         self._now = self._sequence = 0
         self.stale: list[AnyOutcome] = []
@@ -79,8 +81,10 @@ class ChaosEngine:
     def _hand_off(self, job: HandoffJob, at: int) -> None:
         stages: list[AnyOutcome] = [
             HandoffDone(at, job.job_id),
-            FirstToken(at + 1, job.job_id),
-            DecodeDone(at + 1 + self._random.randrange(30_000_000), job.job_id, job.output_tokens),
+            FirstToken(at + self._decode_ns, job.job_id),
+            DecodeDone(
+                at + self._decode_ns + self._random.randrange(30_000_000), job.job_id, job.output_tokens
+            ),
         ]
         if self._random.random() < self._handoff_error:
             cut = self._random.randrange(3)

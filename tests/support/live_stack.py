@@ -23,9 +23,11 @@ from vertumnus.run.memory_check import MemoryCheck
 from vertumnus.run.pool import Pool, build_pool
 from vertumnus.run.session import schedule_script
 from vertumnus.run.stream import load_stream
+from vertumnus.serving.engine import Engine
 from vertumnus.serving.loop import Loop
 from vertumnus.serving.replay import replay_facts, replay_inputs
 from vertumnus.trace.prompts import Prompt, live_prompts
+from vertumnus.workers.fleet import Fleet
 
 GAP_NS = 100_000
 """Time to the next arrival for the square of the open requests: a few dozen are open on any machine."""
@@ -92,11 +94,12 @@ class LiveStack:
         *,
         uncached: bool = False,
         script: Script | None = None,
+        clients: Callable[[Engine, Fleet], Engine] | None = None,
     ) -> Served:
         """Serve the prompts on a pool as it is at the start of a run; its log is replayed afterwards.
 
         The workers must be those of the first composition. *uncached*: no prompt says what it shares.
-        Prompts arrive in order unless a *script* chooses.
+        Prompts arrive in order unless a *script* chooses, and are waited for unless *clients* do not.
         """
         self._outputs = {}
         pool = self._pool()
@@ -110,7 +113,8 @@ class LiveStack:
             script.note(body)
             log.append(source, body)
 
-        loop = Loop(check, pool.fleet, pool.control, check.noting(record))
+        engine = check if clients is None else clients(check, pool.fleet)
+        loop = Loop(engine, pool.fleet, pool.control, check.noting(record))
         requests = [replace(p.request, block_keys=None) if uncached else p.request for p in self.prompts]
         feed = _Feed(self.engine, loop, requests, script)
         schedule_script(self._config.controller, self.engine)

@@ -63,6 +63,9 @@ def test_a_sixteenth_of_the_tokens_makes_blocks_of_32() -> None:
         ({"process": "poisson", "time_scale": 2.0}, "time_scale has no effect with process=poisson"),
         ({"process": "poisson", "rate": 1.0, "jitter": "uniform_tick"}, "jitter must be none"),
         ({"tick_s": 0.0}, "tick_s must be at least 1e-09, got 0"),
+        ({"patience_s": 0.0}, "patience_s must be at least 1e-09, got 0"),
+        ({"patience_s": -2.5}, "patience_s must be at least 1e-09, got -2.5"),
+        ({"patience_s": math.nan}, "patience_s must be at least 1e-09, got nan"),
     ],
 )
 def test_arrivals_refuse_conflicts_and_bounds(fields: dict[str, object], message: str) -> None:

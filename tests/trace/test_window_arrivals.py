@@ -180,3 +180,6 @@ def test_the_arrivals_really_used_are_described() -> None:
         "arrivals of the trace, gaps x 0.5, spread over ticks of 1 s, 1 req/s"
     )
     assert describe_arrivals(rows_at(7), ArrivalConfig(process="poisson", rate=3)) == "Poisson arrivals"
+    assert describe_arrivals(rows_at(0, S), ArrivalConfig(patience_s=2.5)) == (
+        "arrivals of the trace, given up after 2.5 s without a first token, 1 req/s"
+    )

@@ -1,7 +1,8 @@
 -- Forecasts of moves: predicted mean TTFT of staying and of each move if the arrivals of the last span_s come
 -- again, as often as repeats says and load times as fast. observed_ttft_s is of the requests without a first
 -- token at t_s, or arriving within repeats * span_s after it, at the load that came, with what was made;
--- undefined where the arrivals ended before that. requests, the forecast's, beside observed_requests tell
+-- undefined where the arrivals ended before that. Those whose clients gave up count with how long they waited,
+-- here and in what is predicted. requests, the forecast's, beside observed_requests tell
 -- whether as many came. The hindsight columns are the same forecast made later with the arrivals that really
 -- came (controller=advise): would the move have paid?
 WITH asked AS (
@@ -10,12 +11,17 @@ WITH asked AS (
   FROM asked WHERE status = 'answered' AND move IS NULL
 ), arrived AS (
   SELECT max(arrival_s) AS last_s FROM requests WHERE run_id = $run_id
+), waits AS (
+  SELECT request_id, arrival_s,
+         CASE WHEN requests.status = 'finished' THEN ttft_s
+              ELSE least(e2e_s, CAST(config->>'$.arrival.patience_s' AS DOUBLE)) END AS wait_s
+  FROM requests JOIN runs USING (run_id)
+  WHERE run_id = $run_id AND requests.status IN ('finished', 'cancelled')
 ), served AS (
   SELECT forecast_id, count(request_id) AS observed_requests,
-         CASE WHEN any_value(t_s + span_s * repeats) <= (SELECT last_s FROM arrived) THEN avg(ttft_s) END
+         CASE WHEN any_value(t_s + span_s * repeats) <= (SELECT last_s FROM arrived) THEN avg(wait_s) END
            AS observed_ttft_s
-  FROM stay LEFT JOIN requests ON requests.run_id = $run_id AND requests.status = 'finished'
-    AND arrival_s <= t_s + span_s * repeats AND arrival_s + ttft_s > t_s
+  FROM stay LEFT JOIN waits ON arrival_s <= t_s + span_s * repeats AND arrival_s + wait_s > t_s
   GROUP BY forecast_id
 ), later AS (
   SELECT hindsight_of AS forecast_id, move, ttft_mean_s,

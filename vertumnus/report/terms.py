@@ -5,6 +5,7 @@ from typing import Final
 TERMS: Final = {
     "EXECUTED, SIMULATED": "Ranks of this machine computed the prefills, or the simulator timed them.",
     "offered": "Mean rate of the planned arrivals.",
+    "given up": "How long clients wait for a first token before they cancel (arrival.patience_s).",
     "measured": "Requests after the warm-up; every number but the counts is of them.",
     "TTFT": "From a request's planned arrival to its first token.",
     "all, others as infinite": "Percentiles in which whatever did not finish is infinitely late.",
@@ -13,7 +14,7 @@ TERMS: Final = {
     "prefill": "From the start of the step that computes the prompt to its end.",
     "ext": "Hand-off of the KV to the decode side, and the first decode step.",
     "target, attained": "TTFT target of a range of lengths (Table 2), and the share of input tokens whose "
-    "requests met it; failures and rejections missed it.",
+    "requests met it; whoever did not finish missed it.",
     "cached": "Share of a worker's input tokens that its prefix cache held.",
     "longest queue": "Most requests that waited at the worker at once.",
     "busy": "Share of the worker's time in which a step ran.",

@@ -77,6 +77,11 @@ def read_options(words: Sequence[str]) -> Options:
     if tree["backend"]["kind"] != "sim":
         raise ConfigError(f"backend: found {tree['backend']['kind']}, but sizes are found by simulation")
     config = to_run_config(tree)
+    if config.arrival.patience_s is not None:
+        raise ConfigError(
+            f"arrival.patience_s: found {config.arrival.patience_s:g}, must be null: a pool is sized for "
+            "clients of whom none has to give up"
+        )
     return Options(
         tree, config, words, policies, controllers, read.target, read.headroom, read.jobs, read.json
     )

@@ -63,6 +63,7 @@ def read_options(words: Sequence[str]) -> Options:
         tree = _composed(read.overrides)
         config = to_run_config(tree)
         problems += _backend_problems(config)
+        problems += _patience_problems(config, read.objective)
     with _noted(problems):
         train = read_slices(read.train, "--train")
     with _noted(problems):
@@ -106,6 +107,14 @@ def _backend_problems(config: RunConfig) -> Iterator[str]:
         yield (
             "backend: found live, but trials are simulated: hundreds of runs must not wait for ranks; "
             "use backend=sim, for a pool of this machine with profile=NAME cluster=four_ranks scale=sixteenth"
+        )
+
+
+def _patience_problems(config: RunConfig, objective: str) -> Iterator[str]:
+    if config.arrival.patience_s is not None and objective == "mean_ttft":
+        yield (
+            f"arrival.patience_s: found {config.arrival.patience_s:g}, must be null with --objective "
+            "mean_ttft, since who gives up has no TTFT; use --objective attainment"
         )
 
 

@@ -1,0 +1,82 @@
+"""Clients of executing ranks that give up: the others' outputs are those of the undisturbed run."""
+
+from collections.abc import Collection
+from io import StringIO
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+from rich.console import Console
+
+from tests.run.test_live_moves import check_outputs, check_served
+from tests.support.live_stack import live_stack
+from vertumnus.commandline.hydra_configs import composed, hydra_configs, plain_tree
+from vertumnus.config import RunConfig, to_run_config
+from vertumnus.domain.facts import RequestArrived, RequestCancelled, RequestEnded, StepStarted
+from vertumnus.domain.request import Request
+from vertumnus.domain.units import RequestId
+from vertumnus.records.run_dir import find_run
+from vertumnus.run.asked import Asked
+from vertumnus.run.audit import audit_run
+from vertumnus.run.execute import execute
+from vertumnus.serving.engine import Engine
+from vertumnus.serving.patience import ImpatientClients
+from vertumnus.workers.fleet import Fleet
+
+pytestmark = pytest.mark.live
+
+PATIENCE_NS = 100_000
+"""No machine has a token so soon: on its way a request goes from process to process and back, twice."""
+REQUESTS = 40
+IMPATIENT = {number for number in range(REQUESTS) if number % 3 == 0}
+
+
+class SomeImpatient(ImpatientClients):
+    """Clients of whom only some ever give up."""
+
+    def __init__(self, engine: Engine, fleet: Fleet, who: Collection[RequestId]) -> None:
+        self._who = who
+        super().__init__(engine, fleet, PATIENCE_NS)
+
+    def _wait(self, request: Request) -> None:
+        if request.request_id in self._who:
+            super()._wait(request)
+
+
+def a_config(*words: str) -> RunConfig:
+    """The first requests of the tool-agent trace for two nano ranks."""
+    given = ("+experiment=tool_agent", "model=nano", "cluster=two_ranks", "seed=7", *words)
+    with hydra_configs():
+        return to_run_config(plain_tree(composed((*given, f"workload.requests={REQUESTS}"))))
+
+
+def test_those_who_wait_get_what_they_would_have_got(tmp_path: Path) -> None:
+    """A third gives up, in queues and in steps; index, slots and memory agree, and the log replays."""
+    with live_stack(a_config("cluster.step_tokens=1024"), tmp_path) as stack:
+        still = stack.serve("still")
+        left = stack.serve("left", clients=lambda engine, fleet: SomeImpatient(engine, fleet, IMPATIENT))
+        check_outputs(stack, left, still)
+    check_served(still)
+    assert left.outputs.keys() == set(range(REQUESTS)) - IMPATIENT
+    ends = {fact.request_id: fact.status for fact in left.bodies(RequestEnded)}
+    assert {number for number, status in ends.items() if status == "cancelled"} == IMPATIENT
+    assert len(ends) == REQUESTS and set(ends.values()) == {"cancelled", "finished"}
+    came = {fact.request.request_id: fact.request.arrival_ns for fact in left.bodies(RequestArrived)}
+    given_up = left.bodies(RequestCancelled)
+    assert sorted(fact.request_id for fact in given_up) == sorted(IMPATIENT)
+    assert all(fact.at >= came[fact.request_id] + PATIENCE_NS for fact in given_up)
+    begun = {item.request_id for fact in left.bodies(StepStarted) for item in fact.items}
+    assert 0 in begun  # computed for nobody, and whole for those who share its prefix
+
+
+def test_a_live_run_that_everybody_leaves(tmp_path: Path) -> None:
+    """From the key to the tables: each is cancelled by its client and missed, and the audit is clean."""
+    words = (f"arrival.patience_s={PATIENCE_NS / 1e9}", f"runs_dir={tmp_path}")
+    outcome = execute(a_config(*words), Asked(words), Console(file=StringIO()))
+    assert outcome.status == "finished"
+    run = find_run(tmp_path, outcome.run_id).run
+    rows = pq.read_table(run.table("requests")).to_pylist()
+    assert len(rows) == REQUESTS and {row["status"] for row in rows} == {"cancelled"}
+    assert all(row["reason"].startswith("by client, ") and row["ttft_s"] is None for row in rows)
+    assert {row["slo_met"] for row in rows} == {False}
+    assert audit_run(run).is_clean
