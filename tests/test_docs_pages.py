@@ -82,6 +82,17 @@ def test_the_page_on_traces_shows_every_verb() -> None:
     assert any(command.startswith("vertumnus size") for command in found)
 
 
+def test_the_preview_in_the_readme_is_of_the_pool_to_practise_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Typed as it stands there, on the run of the console's chapter as far as the instant that it names."""
+    (command,) = re.findall(r"^(vertumnus preview .*?)\s+#", (ROOT / "README.md").read_text(), re.MULTILINE)
+    monkeypatch.chdir(tmp_path)
+    assert main(["+experiment=reconfigure", "workload.requests=1100"]) == 0
+    capsys.readouterr()
+    carry_out(command, "", capsys)
+
+
 def test_what_the_guide_names_is_there() -> None:
     """Files and folders of the package that it tells people to look at."""
     text = (ROOT / "docs/guide.md").read_text()

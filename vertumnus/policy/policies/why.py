@@ -75,13 +75,16 @@ def legend(policy: PolicyConfig) -> Iterator[tuple[str, str]]:
     yield "wait", "predicted time until its prefill starts there"
     yield "service", "s: predicted prefill time there"
     if weights(policy) is not None:
-        yield "beta*s", "service times the weight beta (policy.beta)"
+        yield "beta*s", "prefill as charged: service times beta (policy.beta)"
         yield (
             "lambda*gpu",
-            "GPU time beyond what the smallest degree would use, times lambda (gpu_time_weight)",
+            "GPU time as charged: beyond what the smallest degree would use, times lambda (gpu_time_weight)",
         )
     if isinstance(policy, VertumnusPolicy):
-        yield "externality", "how much longer the queued requests behind it would wait, together"
+        yield (
+            "externality",
+            "delay of others: how much longer those queued behind it would wait, together",
+        )
     yield "cost", f"{_formula(policy)}; the least wins, then the smaller degree, then the lower rank"
     yield "hindsight", "wait and service, the wait until those before it were in fact done"
 
