@@ -4,20 +4,23 @@ import os
 import signal
 import subprocess
 import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from tests.support.greedy import differs_from_hf
-from tests.support.live_driver import Driver, a_cluster, a_plan, running
+from tests.support.live_driver import ENDLESS, Driver, a_cluster, a_plan, running
 from tests.support.rank_processes import freeze, ranks_started_by, wait_for_end
 from vertumnus.domain.cluster import CpGroup
 from vertumnus.domain.errors import ConfigError
 from vertumnus.domain.facts import DecodeRankLost, RankLost, TimerFired
 from vertumnus.domain.jobs import FirstToken, JobError
 from vertumnus.domain.units import SECOND
-from vertumnus.live import launch
+from vertumnus.live import launch, rank_pool
 from vertumnus.live.launch import StartError
+from vertumnus.live.liveness import HEARTBEAT_NS
 
 pytestmark = pytest.mark.live
 
@@ -89,7 +92,7 @@ def test_decode_rank_killed() -> None:
     with running(a_plan(a_cluster({1: 1}, decode_ranks=2))) as driver:
         steps = [driver.step(SOLO_0, driver.prompt(30))]
         driver.finish_step(steps[0])
-        handoff = driver.hand_off(steps[0], 2_000)
+        handoff = driver.hand_off(steps[0], ENDLESS)
         driver.outcome(handoff.job_id, FirstToken)
         os.kill(driver.engine.pids[1], signal.SIGKILL)
         lost = await_loss(driver)
@@ -102,25 +105,75 @@ def test_decode_rank_killed() -> None:
         assert len(losses(driver)) == 1
 
 
-def test_frozen_ranks_are_found_and_killed() -> None:
+class Hourglass:
+    """The clock by which ranks owe answers: it stands until it is turned, whatever the machine takes."""
+
+    def __init__(self) -> None:
+        self._now = time.monotonic_ns()
+
+    def monotonic(self) -> float:
+        """The machine's own: for the start and the end."""
+        return time.monotonic()
+
+    def monotonic_ns(self) -> int:
+        """What has passed."""
+        return self._now
+
+    def let_pass(self, nanoseconds: int) -> None:
+        """Let time pass."""
+        self._now += nanoseconds
+
+
+@pytest.fixture
+def hourglass(monkeypatch: pytest.MonkeyPatch) -> Hourglass:
+    """The clock of the rank pools to come."""
+    hourglass = Hourglass()
+    monkeypatch.setattr(rank_pool, "time", hourglass)
+    return hourglass
+
+
+def look_until(driver: Driver, seen: Callable[[], bool]) -> None:
+    """Have the engine take in what arrives, and ask whom it has to, until *seen*."""
+    while not seen():
+        soon = driver.engine.now() + SECOND // 100
+        driver.engine.schedule(TimerFired(0, "look", soon), soon)
+        driver.until(lambda fact: isinstance(fact, TimerFired))
+
+
+def owing(driver: Driver) -> list[tuple[str, int, str]]:
+    """Return who owes which answer."""
+    owed = driver.engine._pool._liveness._owed.items()
+    return sorted((peer.pool, peer.rank, debt.debt) for peer, debt in owed if debt is not None)
+
+
+def test_frozen_ranks_are_found_and_killed(hourglass: Hourglass) -> None:
     """A SIGSTOP in a step, and one without work, both count as losses after the limits; none is left."""
-    with running(a_plan(a_cluster({1: 2}), step_timeout_s=2.0)) as driver:
+    with running(a_plan(a_cluster({1: 2}), step_timeout_s=20.0)) as driver:
         in_step, idle, decoding = driver.engine.pids
         for pid in (in_step, idle):
             freeze(pid)
         step = driver.step(SOLO_0, driver.prompt(30))
-        reasons = {lost.rank: lost.reason for lost in (await_loss(driver), await_loss(driver))}
-        assert "no answer to its step" in reasons[0]
-        assert "no answer to a ping" in reasons[1]
+        reasons = {}
+        for silent in ([("prefill", 0, "step"), ("prefill", 1, "ping")], [("prefill", 0, "step")]):
+            hourglass.let_pass(HEARTBEAT_NS)
+            look_until(driver, lambda silent=silent: owing(driver) == silent)  # who is well answers
+            hourglass.let_pass(20 * SECOND + 1)
+            lost = await_loss(driver)
+            reasons[lost.rank] = lost.reason
+        assert reasons[0] == "no answer to its step for 42.0 s (more than twice backend.step_timeout_s)"
+        assert reasons[1] == "no answer to a ping for 20.0 s (more than backend.step_timeout_s)"
         assert "no answer to its step" in error_of(driver, step.job_id)
         assert driver.engine.pids == [decoding]
         for pid in (in_step, idle):
             wait_for_end(pid)
 
 
-def test_broken_groups_are_replaced() -> None:
-    """A rank that was frozen for a while breaks a step and a transfer; the next ones meet anew."""
-    with running(a_plan(a_cluster({2: 1}), transport="pairwise", step_timeout_s=2.0)) as driver:
+def test_broken_groups_are_replaced(hourglass: Hourglass) -> None:
+    """A rank that was frozen for a while breaks a step and a transfer; the next ones meet anew.
+
+    It has twice as long as those that wait for it.
+    """
+    with running(a_plan(a_cluster({2: 1}), transport="pairwise", step_timeout_s=5.0)) as driver:
         kept = driver.step(PAIR, driver.prompt(100))
         driver.finish_step(kept)
         frozen = driver.engine.pids[1]
@@ -128,10 +181,9 @@ def test_broken_groups_are_replaced() -> None:
         step = driver.step(PAIR, driver.prompt(50))
         handoff = driver.hand_off(kept, 4)
         assert "from prefill rank 1: " in error_of(driver, handoff.job_id)
-        # the peer's wait began as early as this transfer's, and the frozen rank has twice as long
-        wake_up = driver.engine.now() + SECOND // 2
-        driver.engine.schedule(TimerFired(0, "wake up", wake_up), wake_up)
-        driver.until(lambda fact: isinstance(fact, TimerFired))
+        look_until(driver, lambda: owing(driver) == [("prefill", 1, "step")])  # its peer has given up
+        hourglass.let_pass(10 * SECOND)
+        look_until(driver, lambda: owing(driver) == [("prefill", 1, "step")])
         os.kill(frozen, signal.SIGCONT)
         assert "rank 0: " in error_of(driver, step.job_id)
         output = driver.finish(driver.hand_off(kept, 4))

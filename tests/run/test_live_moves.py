@@ -2,7 +2,7 @@
 
 import os
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from random import Random
 from typing import NamedTuple
@@ -10,13 +10,16 @@ from typing import NamedTuple
 import pytest
 
 from tests.support.greedy import differs_from_hf
-from tests.support.live_stack import LiveStack, Served, live_stack
+from tests.support.live_stack import InOrder, LiveStack, Served, live_stack
 from tests.support.rank_processes import resident_bytes, threads_of
+from tests.support.slot_witness import Hit
 from vertumnus.commandline.hydra_configs import composed, hydra_configs, plain_tree
 from vertumnus.config import RunConfig, to_run_config
-from vertumnus.domain.cluster import Composition, Lattice
+from vertumnus.domain.cluster import Composition, CpGroup, Lattice
+from vertumnus.domain.codec import Body
 from vertumnus.domain.facts import OperatorActed, RequestArrived, RequestEnded, StepStarted
 from vertumnus.domain.orders import Answer, CloseTransition
+from vertumnus.domain.units import Epoch
 from vertumnus.live.engine import LiveEngine
 from vertumnus.policy.reconfig.moves import moves
 from vertumnus.run.pool import Pool
@@ -70,18 +73,28 @@ def memory_of(engine: LiveEngine) -> Memory:
 class Operator:
     """Asks for random legal moves, one after the other, while requests are served."""
 
-    def __init__(self, seed: int, wishes: int, readings: Sequence[int] = ()) -> None:
-        """Ask for *wishes* moves; memory is read before those whose numbers are in *readings*."""
+    def __init__(
+        self,
+        seed: int,
+        wishes: int,
+        readings: Sequence[int] = (),
+        is_enough: Callable[[], object] = lambda: True,
+    ) -> None:
+        """Ask for *wishes* moves, and more until *is_enough*.
+
+        Memory is read before those whose numbers are in *readings*.
+        """
         self._random = Random(seed)
-        self._wishes, self._readings = wishes, readings
-        self._asked = self._ended = 0
+        self._wishes, self._readings, self._is_enough = wishes, readings, is_enough
+        self.asked = self._ended = 0
         self.memory: list[Memory] = []
 
     def after_event(self, engine: LiveEngine, pool: Pool, loop: Loop) -> bool:
         """Ask for the next move when it is time; return whether any is still to come."""
-        if loop.ended >= self._ended + ENDED_BETWEEN and self._asked < self._wishes:
+        is_asking = self.asked < self._wishes or not self._is_enough()
+        if is_asking and loop.ended >= self._ended + ENDED_BETWEEN:
             self._ask(engine, pool, loop.ended)
-        return self._asked < self._wishes
+        return is_asking
 
     def _ask(self, engine: LiveEngine, pool: Pool, ended: int) -> None:
         workers = pool.control.pool.workers.values()
@@ -89,11 +102,11 @@ class Operator:
         legal = moves(free, engine.plan.lattice)
         if not legal:
             return  # every worker is in transition
-        if self._asked in self._readings:
+        if self.asked in self._readings:
             self.memory.append(memory_of(engine))
         move = self._random.choice(legal)
-        engine.post(OperatorActed(0, self._asked, "test", move.kind, move.sources))
-        self._asked, self._ended = self._asked + 1, ended
+        engine.post(OperatorActed(0, self.asked, "test", move.kind, move.sources))
+        self.asked, self._ended = self.asked + 1, ended
 
 
 def check_served(served: Served) -> None:
@@ -108,10 +121,11 @@ def check_served(served: Served) -> None:
 def check_outputs(stack: LiveStack, moved: Served, still: Served) -> None:
     """Fail unless outputs agree; where two logits are nearly equal, both must be HF's output."""
     for request, output in moved.outputs.items():
-        if output != still.outputs[request]:
+        undisturbed = still.outputs[stack.original(request)]
+        if output != undisturbed:
             prompt = stack.prompts[request].tokens
             assert differs_from_hf(list(output), prompt) is None
-            assert differs_from_hf(list(still.outputs[request]), prompt) is None
+            assert differs_from_hf(list(undisturbed), prompt) is None
 
 
 def check_moves(served: Served, wishes: int) -> None:
@@ -122,36 +136,72 @@ def check_moves(served: Served, wishes: int) -> None:
     assert {order.kind for order in closed} == {"split", "merge"}
 
 
-def merge_hits(served: Served) -> Counter[str]:
-    """Count hits, and those at merged workers on blocks that a half had computed, by where these lie.
+class Merges(InOrder):
+    """Everybody in order; remembers which workers were formed by a merge."""
 
-    Fails unless the log's hits are those that the witness found true in the slots.
-    """
+    def __init__(self, requests: int) -> None:
+        super().__init__(requests)
+        self.formed: set[tuple[CpGroup, Epoch]] = set()
+        self.closed = 0
+
+    def note(self, body: Body) -> None:
+        """Count moves that are over, and remember a merge."""
+        if isinstance(body, CloseTransition):
+            self.closed += 1
+            if body.kind == "merge":
+                self.formed.add((*body.targets, body.epoch))
+
+    def halves_hit(self, hits: Sequence[Hit]) -> Counter[str]:
+        """Count *hits* at merged workers on blocks that a half had computed, by where these lie."""
+        counts: Counter[str] = Counter()
+        for hit in hits:
+            if hit.older and (hit.worker, hit.epoch) in self.formed:
+                left, right = ((not set(half.ranks).isdisjoint(hit.older)) for half in hit.worker.halves)
+                counts.update(merged=1, left=left, right=right, both=left and right)
+        return counts
+
+
+def check_hits(served: Served) -> None:
+    """Fail unless the log's hits are those that the witness found true in the slots."""
     items = [item for fact in served.bodies(StepStarted) for item in fact.items]
-    hits = served.witness.hits
     told = [item.cached_tokens for item in items if item.cached_tokens]
-    assert told == [served.block_tokens * len(hit.owners) for hit in hits]
-    closed = served.bodies(CloseTransition)
-    merged = {(*order.targets, order.epoch) for order in closed if order.kind == "merge"}
-    counts = Counter(requests=len(items), hits=len(hits))
-    for hit in hits:
-        if hit.older and (hit.worker, hit.epoch) in merged:
-            left, right = ((not set(half.ranks).isdisjoint(hit.older)) for half in hit.worker.halves)
-            counts.update(merged=1, left=left, right=right, both=left and right)
-    return counts
+    assert told == [served.block_tokens * len(hit.owners) for hit in served.witness.hits]
+    print(f"{len(items)} prefills, {len(told)} hits")
 
 
-def serve_twice(tmp_path: Path, requests: int, operator: Operator) -> tuple[Served, Counter[str]]:
-    """Serve undisturbed, then under the operator's moves; compare, and return the latter with its hits."""
+def serve_twice(
+    tmp_path: Path, requests: int, seed: int, wishes: int, kinds: Sequence[str], readings: Sequence[int] = ()
+) -> tuple[Served, Operator]:
+    """Serve undisturbed, then under random moves; compare, and return the latter.
+
+    At least *wishes* moves are made, and so many that merged workers have reused blocks of all *kinds*: what
+    their left half, their right half or both had computed.
+    """
     with live_stack(a_config(requests), tmp_path) as stack:
         still = stack.serve("still")
-        moved = stack.serve("moved", operator.after_event)
+        stack.repeat(requests)
+        merges = Merges(len(stack.prompts))
+
+        def all_kinds() -> bool:
+            found = merges.halves_hit(stack.witness.hits)
+            return all(found[kind] for kind in kinds)
+
+        operator = Operator(seed, wishes, readings, all_kinds)
+
+        def goes_on(engine: LiveEngine, pool: Pool, loop: Loop) -> bool:
+            """Requests arrive until the last move is over."""
+            return operator.after_event(engine, pool, loop) or merges.closed < operator.asked
+
+        moved = stack.serve("moved", goes_on, script=merges)
         check_outputs(stack, moved, still)
     check_served(still)
     check_served(moved)
-    hits = merge_hits(moved)
-    print(f"{dict(hits)}; memory {operator.memory}")
-    return moved, hits
+    check_hits(moved)
+    check_moves(moved, operator.asked)
+    found = merges.halves_hit(moved.witness.hits)
+    print(f"{operator.asked} moves, {dict(found)}; memory {operator.memory}")
+    assert operator.asked >= wishes and all(found[kind] for kind in kinds)
+    return moved, operator
 
 
 def test_outputs_are_those_of_the_undisturbed_run(tmp_path: Path) -> None:
@@ -159,9 +209,7 @@ def test_outputs_are_those_of_the_undisturbed_run(tmp_path: Path) -> None:
 
     Merged workers reuse what either of their halves had computed.
     """
-    moved, hits = serve_twice(tmp_path, 120, Operator(seed=1, wishes=20))
-    check_moves(moved, 20)
-    assert hits["left"] and hits["right"]
+    serve_twice(tmp_path, 120, seed=1, wishes=20, kinds=("left", "right"))
 
 
 @pytest.mark.long
@@ -172,11 +220,9 @@ def test_two_hundred_moves_leave_memory_flat(tmp_path: Path) -> None:
     group that is not given back brings a thread and at least 1 MiB, 200 MiB in all. The coordinator
     keeps the outputs, and the log's last batch.
     """
-    operator = Operator(seed=2, wishes=241, readings=(40, 240))
-    moved, hits = serve_twice(tmp_path, 1_200, operator)
-    check_moves(moved, 241)
+    kinds = ("left", "right", "both")
+    moved, operator = serve_twice(tmp_path, 1_200, seed=2, wishes=241, kinds=kinds, readings=(40, 240))
     assert {fact.worker for fact in moved.bodies(StepStarted)} == set(Lattice(4, (1, 2, 4), 4).groups())
-    assert hits["left"] and hits["right"] and hits["both"]
     before, after = operator.memory
     grown = [late - early for early, late in zip(before.ranks, after.ranks, strict=True)]
     assert max(grown) < 48 << 20, grown

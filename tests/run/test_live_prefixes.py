@@ -80,12 +80,16 @@ class Scripted:
     is, every scan sees one reuse more, and nothing but the manager makes copies.
     """
 
-    def __init__(self, trace: int, operator: Operator) -> None:
-        """Before the *trace* first prompts ask for those after them; let *operator* act then."""
+    def __init__(self, trace: int, prompts: int, wishes: int) -> None:
+        """Before the *trace* first of *prompts* ask for those after them.
+
+        Then come *wishes* moves, and more until there was a split and a merge; after the trace what is left.
+        """
         self._hot = range(trace, trace + HOT)
         self._cold = range(trace + HOT, trace + HOT + COLD)
-        self._trace = range(trace)
-        self._operator = operator
+        self._trace = (*range(trace), *range(trace + HOT + COLD, prompts))
+        self._operator = Operator(1, wishes, is_enough=lambda: {"split", "merge"} <= self._moved)
+        self._moved: set[str] = set()
         self._is_moving = False
         self._ordered: set[int] = set()
         self.replicas = self.deleted = 0
@@ -95,6 +99,8 @@ class Scripted:
         """Count replicas and deletions."""
         if isinstance(body, Transfer) and body.reason in ("inter", "intra"):
             self._ordered.add(body.transfer_id)
+        elif isinstance(body, CloseTransition):
+            self._moved.add(body.kind)
         elif self._is_moving:
             return
         elif isinstance(body, TransferFinished):
@@ -104,10 +110,12 @@ class Scripted:
 
     def turns(self) -> Iterator[Turn]:
         """Yield who arrives."""
+        late = 0  # while a copy is under way there is nothing to show but patience
         for request in self._hot:
             if self.replicas:
                 break
-            yield Turn(request, SCAN_NS)
+            late += bool(self._ordered)
+            yield Turn(request, SCAN_NS << late)
         for request in self._cold:
             if self.deleted:
                 break
@@ -169,7 +177,8 @@ def test_outputs_are_those_of_the_uncached_run(tmp_path: Path, transport: str, p
         trace = len(stack.prompts)
         stack.prompts += script_prompts(trace, stack.engine.plan)
         uncached = stack.serve("uncached", uncached=True)
-        script = Scripted(trace, Operator(1, 8))
+        stack.repeat(trace)
+        script = Scripted(trace, len(stack.prompts), wishes=8)
         managed = stack.serve("managed", script.after_event, script=script)
         check_served_as_uncached(stack, uncached, managed)
         if transport == "shared":
@@ -185,5 +194,6 @@ def test_outputs_are_those_of_the_uncached_run_for_many_seeds(tmp_path: Path, se
     """Longer runs, other moves."""
     with live_stack(a_config(300, f"policy={policy}", f"seed={seed}"), tmp_path) as stack:
         uncached = stack.serve("uncached", uncached=True)
+        stack.repeat(len(stack.prompts))
         managed = stack.serve("managed", Operator(100 + seed, 60).after_event)
         check_served_as_uncached(stack, uncached, managed)

@@ -1,5 +1,7 @@
 """A hot prefix is replicated on live ranks: the next request at the other worker is a hit, as predicted."""
 
+from collections import deque
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from statistics import median
 
@@ -9,14 +11,16 @@ from msgspec.structs import replace
 
 from tests.run.test_live_moves import check_served
 from tests.support.builders import a_profile
-from tests.support.live_stack import InOrder, Served, live_stack
+from tests.support.live_stack import Served, Turn, live_stack
 from vertumnus.commandline.hydra_configs import composed, hydra_configs, plain_tree
 from vertumnus.config import RunConfig, to_run_config
 from vertumnus.domain.cluster import CpGroup
-from vertumnus.domain.facts import StepFinished, StepStarted, TransferFinished
+from vertumnus.domain.codec import Body
+from vertumnus.domain.facts import RequestEnded, StepFinished, StepStarted, TransferFinished
 from vertumnus.domain.orders import Prefill, Transfer
 from vertumnus.domain.request import Request
-from vertumnus.domain.units import SECOND
+from vertumnus.domain.units import RequestId
+from vertumnus.serving.follow_ups import FollowUps
 from vertumnus.trace.prompts import Prompt
 
 pytestmark = pytest.mark.live
@@ -59,13 +63,60 @@ def prompts(block_tokens: int, vocab_size: int, count: int) -> list[Prompt]:
     return [Prompt(Request(number, 0, len(each), 2, keys), each) for number, each in enumerate(tokens)]
 
 
-def serve(tmp_path: Path, count: int) -> Served:
-    """Serve *count* requests of one prefix while it is replicated."""
+class InPairs(FollowUps):
+    """The first by itself, then two at once each time that nobody is left, until enough was seen.
+
+    Whatever the machine takes, nobody arrives while the prefix is computed, and each pair finds both workers
+    idle: its second one goes to the second worker as soon as the prefix is there.
+    """
+
+    def __init__(self, prompts: Sequence[Prompt], enough: int) -> None:
+        """Go on until *enough* of *prompts* were placed at the second worker, and no copy is under way."""
+        super().__init__({})
+        self._others = deque(prompt.request for prompt in prompts[1:])
+        self._open, self._lacking = 1, enough
+        self._copies: set[int] = set()
+        self.left = 1
+
+    def note(self, body: Body) -> None:
+        """Count placements at the second worker, and the copies that have not ended."""
+        if isinstance(body, Prefill):
+            self._lacking -= body.worker == SECOND_WORKER
+        elif isinstance(body, Transfer):
+            self._copies.add(body.transfer_id)
+        elif isinstance(body, TransferFinished):
+            self._copies.discard(body.transfer_id)
+
+    def turns(self) -> Iterator[Turn]:
+        """Yield the first."""
+        yield Turn(0)
+
+    def released_by(self, fact: RequestEnded) -> Iterator[Request]:
+        """Yield the next two when the last one has ended, and none when enough was seen."""
+        self._open -= 1
+        if self._open:
+            return
+        if len(self._others) < 2 or (self._lacking <= 0 and not self._copies):
+            self.left = 0
+            return
+        self._open = 2
+        for _ in range(2):
+            yield replace(self._others.popleft(), arrival_ns=fact.at)
+
+    def note_arrival(self, request_id: RequestId) -> bool:
+        """All but the first follow."""
+        return request_id > 0
+
+
+def serve(tmp_path: Path, enough: int) -> Served:
+    """Serve requests of one prefix while it is replicated, until *enough* went to the second worker."""
     config = a_config()
     assert config.model is not None
     with live_stack(config, tmp_path, PROFILE) as stack:
-        stack.prompts = prompts(stack.engine.plan.block_tokens, config.model.vocab_size, count)
-        served = stack.serve("replicated", script=InOrder(count, lead_ns=SECOND))
+        # many more than it takes, for a machine on which a copy takes long
+        stack.prompts = prompts(stack.engine.plan.block_tokens, config.model.vocab_size, 20 * enough + 2_000)
+        pairs = InPairs(stack.prompts, enough)
+        served = stack.serve("replicated", script=pairs, follow_ups=pairs)
     check_served(served)
     return served
 
@@ -90,14 +141,14 @@ def check_first_hit(served: Served) -> None:
 
 def test_a_replica_turns_the_next_request_there_into_a_hit(tmp_path: Path) -> None:
     """The second worker never computes what was copied: its first step reuses it, as predicted."""
-    served = serve(tmp_path, 40)
+    served = serve(tmp_path, 3)
     check_first_hit(served)
 
 
 @pytest.mark.long
 def test_a_replica_serves_as_fast_as_the_first_copy(tmp_path: Path) -> None:
     """Hits at the second worker take what they take at the first, a fraction of computing the prefix."""
-    served = serve(tmp_path, 400)
+    served = serve(tmp_path, 180)
     check_first_hit(served)
     took = {fact.step_id: fact.compute_ns for fact in served.bodies(StepFinished)}
     steps = served.bodies(StepStarted)

@@ -15,6 +15,7 @@ from vertumnus.domain.cluster import CpGroup
 from vertumnus.domain.errors import ConfigError
 from vertumnus.domain.facts import OperatorActed
 from vertumnus.domain.orders import CloseTransition
+from vertumnus.domain.units import SECOND
 from vertumnus.policy.reconfig.config import ScriptedAction, ThresholdsController
 from vertumnus.run.asked import Asked
 from vertumnus.run.execute import execute
@@ -54,11 +55,15 @@ def test_a_mode_without_a_controller_is_refused_before_the_run() -> None:
 
 
 def a_live_config() -> RunConfig:
-    """Two nano ranks, a merge by hand after 0.2 s, and from 1 s on a controller that splits at any load."""
-    merge = ScriptedAction(at_s=0.2, action="merge", workers=("0x1", "1x1"))
-    modes = (ScriptedAction(at_s=0.0, action="manual"), ScriptedAction(at_s=1.0, action="auto"))
+    """Two nano ranks, a merge by hand at the start, and a controller that splits at any load when it may."""
+    merge = ScriptedAction(at_s=0.0, action="merge", workers=("0x1", "1x1"))
     controller = ThresholdsController(
-        window_s=0.25, persistence=1, cooldown_windows=0, upper=0.02, lower=0.0, script=(*modes, merge)
+        window_s=0.25,
+        persistence=1,
+        cooldown_windows=0,
+        upper=0.02,
+        lower=0.0,
+        script=(ScriptedAction(at_s=0.0, action="manual"), merge),
     )
     config = a_config("model=nano", "cluster.gpus=2", "cluster.composition={1: 2, 2: 0}")
     return replace(config, controller=controller)
@@ -67,15 +72,21 @@ def a_live_config() -> RunConfig:
 @pytest.mark.live
 def test_a_live_controller_goes_on_from_a_merge_by_hand(tmp_path: Path) -> None:
     """Two ranks merged by hand under MANUAL are split by the controller after AUTO; replay is exact."""
-    from tests.support.live_stack import live_stack
+    from tests.support.live_stack import InOrder, live_stack
 
-    pair = CpGroup(0, 2)
+    pair, handed_back = CpGroup(0, 2), OperatorActed(0, 2, "test", "auto")
+    asked: list[OperatorActed] = []
     with live_stack(a_live_config(), tmp_path, replace(a_profile(), capacity={1: 0.5, 2: 0.5})) as stack:
 
-        def is_open(engine, pool, _loop) -> bool:
-            return pair in pool.control.pool.workers or pool.control.mode(engine.now()) == "manual"
+        def hand_back(engine, pool, _loop) -> bool:
+            """Ask for AUTO once the ranks are merged; requests arrive until they are split."""
+            is_merged = pair in pool.control.pool.workers
+            if is_merged and not asked:
+                asked.append(handed_back)
+                engine.post(handed_back)
+            return is_merged or not asked
 
-        served = stack.serve("modes", is_open)
+        served = stack.serve("modes", hand_back, script=InOrder(len(stack.prompts), gap_ns=SECOND // 20))
     told = served.bodies(OperatorActed, CloseTransition)
     kinds = [body.kind if isinstance(body, CloseTransition) else body.action for body in told]
     assert kinds == ["manual", "merge", "merge", "auto", "split"]

@@ -35,6 +35,8 @@ BLOCKS_PER_RANK = 128
 TOLERANCE = 2e-5
 """Two ways of computing one hidden state differ by less; a wrong block shows by more than `SHOWS`."""
 SHOWS = 1e-2
+ENDLESS = 30_000
+"""Output tokens of a sequence that something else ends: decoding so many takes half a minute and more."""
 PAIR, LEFT, RIGHT = CpGroup(0, 2), CpGroup(2, 1), CpGroup(3, 1)
 """The workers of `a_cluster`: one of degree 2, two of degree 1."""
 

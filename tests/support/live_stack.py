@@ -24,6 +24,7 @@ from vertumnus.run.pool import Pool, build_pool
 from vertumnus.run.session import schedule_script
 from vertumnus.run.stream import load_stream
 from vertumnus.serving.engine import Engine
+from vertumnus.serving.follow_ups import FollowUps
 from vertumnus.serving.loop import Loop
 from vertumnus.serving.replay import replay_facts, replay_inputs
 from vertumnus.trace.prompts import Prompt, live_prompts
@@ -31,6 +32,10 @@ from vertumnus.workers.fleet import Fleet
 
 GAP_NS = 100_000
 """Time to the next arrival for the square of the open requests: a few dozen are open on any machine."""
+
+
+TIMES_AGAIN = 30
+"""A run that waits for what should take all of its prompts once is given up after so many times as many."""
 
 
 class Turn(NamedTuple):
@@ -83,9 +88,27 @@ class LiveStack:
         self._profile = profile
         self._block_tokens = stream.block_tokens
         self.prompts: list[Prompt] = _prompts(config, stream.block_tokens)
+        self._original: dict[RequestId, RequestId] = {}
         self._outputs: dict[int, tuple[int, ...]] = {}
         plan = make_plan(config.model, config.backend, config.cluster, stream.block_tokens, config.seed)
         self.engine = LiveEngine(plan, lambda request: self.prompts[request].tokens, self._keep)
+
+    def repeat(self, requests: int) -> None:
+        """Let the first *requests* prompts be asked for again, `TIMES_AGAIN` times, by requests of their own.
+
+        For runs that go on until something has happened, however long a slow machine takes for it.
+        """
+        prompts = self.prompts[:requests]
+        for _ in range(TIMES_AGAIN):
+            first = len(self.prompts)
+            for number, prompt in enumerate(prompts):
+                request = replace(prompt.request, request_id=first + number)
+                self.prompts.append(prompt._replace(request=request))
+                self._original[first + number] = number
+
+    def original(self, request: RequestId) -> RequestId:
+        """Return the request that had this one's prompt first."""
+        return self._original.get(request, request)
 
     def serve(
         self,
@@ -95,15 +118,19 @@ class LiveStack:
         uncached: bool = False,
         script: Script | None = None,
         clients: Callable[[Engine, Fleet], Engine] | None = None,
+        follow_ups: FollowUps | None = None,
     ) -> Served:
         """Serve the prompts on a pool as it is at the start of a run; its log is replayed afterwards.
 
         The workers must be those of the first composition. *uncached*: no prompt says what it shares.
-        Prompts arrive in order unless a *script* chooses, and are waited for unless *clients* do not.
+        Prompts arrive in order unless a *script* chooses, and *follow_ups* after what they continue; they are
+        waited for unless *clients* do not.
         """
         self._outputs = {}
         pool = self._pool()
-        witness = SlotWitness(self.engine, {p.request.request_id: p.request for p in self.prompts})
+        witness = self.witness = SlotWitness(
+            self.engine, {p.request.request_id: p.request for p in self.prompts}
+        )
         log = LogWriter(self._folder / f"{name}.log", a_header("live"))
         cluster = self._config.cluster
         check = MemoryCheck(witness, self.engine.digests, pool, self._block_tokens, cluster.blocks_per_rank)
@@ -114,7 +141,7 @@ class LiveStack:
             log.append(source, body)
 
         engine = check if clients is None else clients(check, pool.fleet)
-        loop = Loop(engine, pool.fleet, pool.control, check.noting(record))
+        loop = Loop(engine, pool.fleet, pool.control, check.noting(record), follow_ups=follow_ups)
         requests = [replace(p.request, block_keys=None) if uncached else p.request for p in self.prompts]
         feed = _Feed(self.engine, loop, requests, script)
         schedule_script(self._config.controller, self.engine)
@@ -174,9 +201,9 @@ def _prompts(config: RunConfig, block_tokens: int) -> list[Prompt]:
 class InOrder:
     """Everybody, one after the other."""
 
-    def __init__(self, requests: int, lead_ns: Nanoseconds = 0) -> None:
-        """The others arrive *lead_ns* after the first."""
-        self._requests, self._lead_ns = requests, lead_ns
+    def __init__(self, requests: int, gap_ns: Nanoseconds = 0) -> None:
+        """Each arrives *gap_ns* later than it would."""
+        self._requests, self._gap_ns = requests, gap_ns
 
     def note(self, body: Body) -> None:
         """Nothing that happens matters."""
@@ -184,7 +211,7 @@ class InOrder:
     def turns(self) -> Iterator[Turn]:
         """Yield all."""
         for request in range(self._requests):
-            yield Turn(request, self._lead_ns if request == 1 else 0)
+            yield Turn(request, self._gap_ns)
 
 
 class _Feed:
