@@ -18,7 +18,7 @@ from vertumnus_console.player import Player
 
 def of(*runs: RunDir) -> ConsoleApp:
     """The two runs side by side."""
-    return comparison(runs[0].path.parent, [run.run_id for run in runs], speed=4.0)
+    return comparison(runs[0].path.parent, [run.run_id for run in runs], speed=0.25)
 
 
 def instants(app: ConsoleApp) -> list[int]:
@@ -46,8 +46,8 @@ def test_two_replays_go_in_step(recorded_run: RunDir, other_run: RunDir, size: t
         await until(pilot, lambda: len(set(instants(app))) == 1, "both")
         first = instants(app)[0]
         await pilot.press("plus", "space")
-        assert "play at 8x" in text_of(app, "#message")
-        await until(pilot, lambda: "playing at 8x" in text_of(app, "#top"), "it plays")
+        assert "play at 0.5x" in text_of(app, "#message")
+        await until(pilot, lambda: "playing at 0.5x" in text_of(app, "#top"), "it plays")
         await until(pilot, lambda: min(instants(app)) > first, "both go on")
         await pilot.press("space")
         await until(pilot, lambda: "paused" in text_of(app, "#top"), "paused")

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from vertumnus.actions import client
+from vertumnus_console import desk as desk_module
 from vertumnus_console.desk import Desk, Link, Wish
 
 
@@ -20,7 +21,9 @@ def mute(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> socket.socket:
     return listener
 
 
-def test_a_run_that_does_not_answer_holds_nothing_up(mute: socket.socket) -> None:
+def test_a_run_that_does_not_answer_holds_nothing_up(
+    mute: socket.socket, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The desk says so and goes on; when the run hangs up it tells that, and tries again."""
     desk = Desk(Path("actions.sock"), "ann", reads_only=False)
     for now in (0.0, 1.5, 3.0):
@@ -36,6 +39,7 @@ def test_a_run_that_does_not_answer_holds_nothing_up(mute: socket.socket) -> Non
         trying.result(30)
     desk.turn(True, 4.0)
     assert desk.state.problem == client.HUNG_UP
+    monkeypatch.setattr(desk_module, "PATIENCE_S", 3_600.0)  # this try ends by itself
     desk.turn(True, 4.5)
     assert desk.state.problem.startswith("actions.sock: ")
     desk.close()

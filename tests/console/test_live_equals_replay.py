@@ -7,7 +7,8 @@ from textual.widgets import Static
 
 from tests.support.consoles import drive, until
 from tests.support.operating import attached
-from tests.support.paced_runs import HELD, paced_run
+from tests.support.paced_runs import paced_run
+from tests.support.still_clock import StillClock
 from vertumnus.domain.cluster import CpGroup
 from vertumnus.domain.units import SECOND, Nanoseconds
 from vertumnus_console.__main__ import console
@@ -39,7 +40,8 @@ async def every_screen(pilot: "Pilot[None]", app: ConsoleApp) -> Screens:
 def test_every_screen_at_sampled_instants(tmp_path: Path) -> None:
     """All eight screens, held at two instants between an operator's merge, drain and change of beta."""
     shown: list[tuple[Nanoseconds, Screens]] = []
-    with paced_run(tmp_path) as going:
+    clock, speed = StillClock(), 20.0
+    with paced_run(tmp_path, speed=speed, clock=clock) as going:
         ann = going.client("ann")
         app = console(tmp_path, "latest", speed=1.0, who="bob")
 
@@ -47,15 +49,15 @@ def test_every_screen_at_sampled_instants(tmp_path: Path) -> None:
             await attached(pilot, app)
             ann.wait(ann.act("merge", (CpGroup(32, 2), CpGroup(34, 2))), 30)
             for until_s in INSTANTS_S:
-                ann.wait(ann.act("speed", value=20.0), 30)
+                clock.let_pass((until_s + 1) / speed - clock.now_s())
                 await until(pilot, lambda u=until_s: app.screen.drawn.view.now_ns > u * SECOND, "it goes on")
-                ann.wait(ann.act("speed", value=HELD), 30)
                 ann.wait(ann.act("tune", setting="policy.beta", value=float(until_s)), 30)
                 told = f"-> {until_s}"
                 await until(pilot, lambda t=told: t in str(app.screen.drawn.view.acts[-1]), "all is read")
                 shown.append((app.screen.drawn.view.now_ns, await every_screen(pilot, app)))
 
         drive(app, live, size=(110, 40))
+        clock.let_pass(0.01)  # what ends it comes after what was looked at
         going.finish()
     replayed = console(tmp_path, "latest", speed=1.0)
 

@@ -11,6 +11,7 @@ from textual.pilot import Pilot
 from tests.support.consoles import GrowingRun, drive, text_of, until
 from tests.support.operating import acted, attached, point, says, tune
 from tests.support.paced_runs import paced_run
+from tests.support.still_clock import StillClock, passing
 from tests.support.trials import TRIALS, Operator, check_tried, try_all
 from vertumnus.domain.cluster import CpGroup
 from vertumnus.domain.facts import Action
@@ -32,12 +33,13 @@ def test_every_action_has_its_trial() -> None:
 def test_every_action_and_its_refusal(tmp_path: Path) -> None:
     """Each key asks, what the run answers is said, and what it did is on the screen and in the log."""
     words = ("controller=thresholds", "policy=paper", "cache=off", "workload.requests=1500")
-    with paced_run(tmp_path, *words, speed=0.5) as going:
+    clock = StillClock()
+    with paced_run(tmp_path, *words, speed=0.5, clock=clock) as going:
         app = console(tmp_path, "latest", speed=1.0, who="ann")
         bob = going.client("bob")
 
         async def script(pilot: "Pilot[None]") -> None:
-            await try_all(Operator(pilot, app, bob, CpGroup(32, 4), is_paced=True))
+            await try_all(Operator(pilot, app, bob, CpGroup(32, 4), clock))
 
         drive(app, script)
         assert going.finish().verdict == "VALID"
@@ -237,7 +239,8 @@ def test_two_operators_see_each_other(tmp_path: Path) -> None:
 def test_two_consoles_split_the_same_worker_at_once(tmp_path: Path) -> None:
     """Both have looked at the preview and say yes: one is granted, both see whose, and both see the same."""
     shown = {}
-    with paced_run(tmp_path, speed=1.0) as going:
+    clock = StillClock()
+    with paced_run(tmp_path, speed=1.0, clock=clock) as going:
         apps = {who: console(tmp_path, "latest", speed=1.0, who=who) for who in ("ann", "bob")}
         barrier = asyncio.Barrier(2)
 
@@ -251,7 +254,7 @@ def test_two_consoles_split_the_same_worker_at_once(tmp_path: Path) -> None:
                 await barrier.wait()
                 await pilot.press("y")
                 await until(pilot, lambda: len(app.screen.drawn.view.acts) == 2, "both wishes")
-                await until(pilot, lambda: CpGroup(6, 2) in _groups(app), "the split")
+                await until(pilot, passing(clock, lambda: CpGroup(6, 2) in _groups(app)), "the split")
                 shown[who] = app.screen.drawn.view.acts
                 await barrier.wait()
 
@@ -324,6 +327,7 @@ def test_a_lost_connection_is_told(recorded_run: RunDir, tmp_path: Path) -> None
 
     async def script(pilot: "Pilot[None]") -> None:
         await until(pilot, lambda: "lost, reconnecting" in text_of(app, "#top"), "lost")
+        await until(pilot, lambda: "No such file" in app.screen.desk.problem, "why")
         await pilot.press("b", "d")
         assert "not connected (actions.sock: No such file" in text_of(app, "#message")
         assert "arrived" in text_of(app, "#counts")

@@ -7,7 +7,8 @@ from textual.pilot import Pilot
 
 from tests.support.consoles import drive, text_of, until
 from tests.support.operating import attached, can_be_copied, can_be_reclaimed, choose, says
-from tests.support.paced_runs import HELD, paced_run
+from tests.support.paced_runs import paced_run
+from tests.support.still_clock import StillClock
 from vertumnus.domain.cluster import CpGroup
 from vertumnus.domain.facts import ReplicasDeleted, TransferFinished
 from vertumnus.domain.orders import Reclaim, Transfer
@@ -29,17 +30,16 @@ def has_ended(app: ConsoleApp) -> bool:
 def test_a_prefix_is_copied_and_deleted_by_hand(tmp_path: Path) -> None:
     """y and x show what each worker would mean; the run does what is chosen."""
     chosen: list[tuple[BlockKey, CpGroup]] = []
-    with paced_run(tmp_path, *WORDS) as going:
+    clock = StillClock()
+    with paced_run(tmp_path, *WORDS, speed=20.0, clock=clock) as going:
         app = console(tmp_path, "latest", speed=1.0, who="ann")
-        clock = going.client("clock")
 
         async def script(pilot: "Pilot[None]") -> None:
             await attached(pilot, app)
             await pilot.press("y")
             assert "go to the trie (t)" in text_of(app, "#message")
-            clock.wait(clock.act("speed", value=20.0), 30)
+            clock.let_pass(9 / 20.0)
             await until(pilot, lambda: app.screen.drawn.view.now_ns > 8 * SECOND, "eight seconds")
-            clock.wait(clock.act("speed", value=HELD), 30)
             await pilot.press("t")
             assert "y Copy" in text_of(app, "#keys") and "s Split" not in text_of(app, "#keys")
             for key, find, said in (
@@ -52,9 +52,8 @@ def test_a_prefix_is_copied_and_deleted_by_hand(tmp_path: Path) -> None:
                 chosen.append((what, where))
                 await choose(pilot, app, key, what, where)
                 await says(pilot, app, said.format(what, where))
-                clock.wait(clock.act("speed", value=1.0), 30)
+                clock.let_pass(1 / 20.0)
                 await until(pilot, lambda: has_ended(app), "the copy's end")
-                clock.wait(clock.act("speed", value=HELD), 30)
 
         drive(app, script)
         going.finish()

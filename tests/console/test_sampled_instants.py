@@ -10,6 +10,7 @@ import pytest
 from tests.support.consoles import settled
 from tests.support.instants import Instant, instant, instant_of
 from tests.support.paced_runs import PacedRun, paced_run
+from tests.support.still_clock import StillClock
 from vertumnus.actions.server import ActionServer
 from vertumnus.domain.cluster import CpGroup
 from vertumnus.domain.facts import OperatorActed, RankLost
@@ -27,9 +28,10 @@ from vertumnus_console.replay import Replay
 
 WORDS = ("controller=thresholds", "cache=vertumnus", "cache.scan_interval_s=2", "workload.requests=600")
 EVENTS = 1_500
-"""Half of the run's, among which the samples lie; the rest is time for a console that lags."""
+"""Half of the run's, among which the samples lie."""
 SAMPLES = 50
-SPEED = 4.0
+STEP_S = 0.02
+"""What passes at once, when run and console have done what there was to do until then [s]."""
 
 
 @pytest.fixture
@@ -72,15 +74,16 @@ class Script:
             self._left.popleft()[1]()
 
 
-def shown_live(going: PacedRun, script: Script, seed: int) -> list[Instant]:
+def shown_live(going: PacedRun, clock: StillClock, script: Script, seed: int) -> list[Instant]:
     """What a console's feed shows at its first event, at random ones, and when the run is over."""
     feed = Feed(Player(going.run, speed=1.0), Desk(going.run.actions, "ann", reads_only=True))
     feed.start()
     seen = [feed.answer(instant).result(30)]
-    going.client("clock").act("speed", value=SPEED)
     for due in sorted(Random(seed).sample(range(1, EVENTS), SAMPLES)):
         while (events := feed.answer(_events).result(30)) < due and feed.answer(_is_going).result(30):
             script.go_on(events)
+            if clock.is_awaited and feed.answer(_has_caught_up).result(30):
+                clock.let_pass(STEP_S)
         seen.append(feed.answer(instant).result(30))
     going.finish()
     while feed.latest is None or feed.latest.is_live or feed.latest.end_ns is None:
@@ -92,6 +95,10 @@ def shown_live(going: PacedRun, script: Script, seed: int) -> list[Instant]:
 
 def _events(player: Player) -> int:
     return player.replay.events
+
+
+def _has_caught_up(player: Player) -> bool:
+    return player.replay.is_at_end
 
 
 def _is_going(player: Player) -> bool:
@@ -106,8 +113,9 @@ def test_the_replay_shows_what_was_shown_live(
     monkeypatch.setattr(feed_module, "INTERVAL_S", 0.005)
     monkeypatch.setattr(player_module, "EVENTS_A_TURN", 7)
     monkeypatch.setattr(keyframes, "FIRST_EVENTS", 200)
-    with paced_run(tmp_path, *WORDS) as going:
-        seen = shown_live(going, Script(going, lambda fact: servers[0]._post(fact)), seed)
+    clock = StillClock()
+    with paced_run(tmp_path, *WORDS, speed=1.0, clock=clock) as going:
+        seen = shown_live(going, clock, Script(going, lambda fact: servers[0]._post(fact)), seed)
     replay, whole = Replay(going.run.log), []
     for live in seen:
         replay.advance(None, live.events - replay.events)

@@ -9,6 +9,9 @@ from pathlib import Path
 
 from vertumnus.records.run_dir import RunDir, list_runs
 
+PATIENCE_S = 300.0
+"""With a run that does not end [s]."""
+
 
 class Attachable:
     """The run while it goes."""
@@ -40,13 +43,13 @@ class Attachable:
     def interrupt(self) -> int:
         """End it as Ctrl-C does and return its exit code."""
         self._child.send_signal(signal.SIGINT)
-        self._child.communicate(timeout=60)
+        self._child.communicate(timeout=PATIENCE_S)
         return self._child.returncode
 
     def kill(self) -> None:
         """End it without a chance to say anything."""
         self._child.kill()
-        self._child.communicate(timeout=60)
+        self._child.communicate(timeout=PATIENCE_S)
 
 
 @contextmanager

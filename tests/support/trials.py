@@ -15,9 +15,9 @@ from tests.support.operating import (
     look_for_places,
     pick,
     point,
-    says,
     tune,
 )
+from tests.support.still_clock import LITTLE_S, StillClock, passing
 from vertumnus.actions.client import ActionClient
 from vertumnus.actions.protocol import Answered
 from vertumnus.domain.cluster import CpGroup
@@ -39,13 +39,19 @@ class Operator:
     """Ann at her console; bob, who is faster, acts through a socket of his own."""
 
     def __init__(
-        self, pilot: "Pilot[None]", app: ConsoleApp, bob: ActionClient, pair: CpGroup, *, is_paced: bool
+        self,
+        pilot: "Pilot[None]",
+        app: ConsoleApp,
+        bob: ActionClient,
+        pair: CpGroup,
+        clock: StillClock | None,
     ) -> None:
-        """Have *pair*'s halves to merge and to split again."""
+        """Have *pair*'s halves to merge and to split again; *clock* is that of a run that is paced."""
         self.pilot, self.app, self._bob = pilot, app, bob
         self.whole, self.left = pair, pair.halves[0]
         self.merged = f"{self.left} + {pair.halves[1]}"
-        self.is_paced = is_paced
+        self._clock = clock
+        self.is_paced = clock is not None
 
     async def press(self, *keys: str) -> None:
         """Press *keys*."""
@@ -53,7 +59,7 @@ class Operator:
 
     async def says(self, text: str) -> None:
         """Wait until the console says *text*."""
-        await says(self.pilot, self.app, text)
+        await self.shows(lambda: text in text_of(self.app, "#message"), f"message {text!r}")
 
     async def point(self, worker: CpGroup) -> None:
         """Put the cursor on *worker*, once it is there."""
@@ -62,7 +68,7 @@ class Operator:
 
     async def shows(self, condition: Callable[[], bool], what: str) -> None:
         """Wait until the screen has come to *condition*."""
-        await until(self.pilot, condition, what)
+        await until(self.pilot, passing(self._clock, condition), what)
 
     async def confirm(self, key: str, worker: CpGroup) -> None:
         """Ask for a move of *worker*, look at its preview, and say yes."""
@@ -93,6 +99,8 @@ class Operator:
             found = await asyncio.wrap_future(self.app.screen.feed.answer(find))
             if found is None or not await look_for_places(self.pilot, self.app, key, *found):
                 await self.pilot.pause(0.1)
+                if self._clock is not None:
+                    self._clock.let_pass(LITTLE_S)
                 continue
             what, where = found
             is_first = is_late and self.bob(action, where, value=what).accepted
