@@ -3,6 +3,7 @@
 import signal
 import subprocess
 import sys
+import time
 from io import StringIO
 from pathlib import Path
 
@@ -119,30 +120,44 @@ def test_plan_tells_load_against_capacity(tmp_path) -> None:
 
 
 def test_interrupt_keeps_what_was_recorded(tmp_path) -> None:
-    """Ctrl-C ends a run with status interrupted, whole tables, and exit code 130."""
-    words = ["+experiment=tool_agent", "backend=sim", f"runs_dir={tmp_path}"]
+    """Ctrl-C ends a run with status interrupted, whole tables, and exit code 130.
+
+    Its last request comes so late that it surely has not ended.
+    """
+    arrivals_ms = [*range(0, 4_000, 10), 10**9]
+    rows = (
+        f'{{"timestamp": {at}, "input_length": 600, "output_length": 1, "hash_ids": [{at}, {at + 1}]}}\n'
+        for at in arrivals_ms
+    )
+    trace = tmp_path / "trace.jsonl"
+    trace.write_text("".join(rows))
+    paced = ("arrival=trace", "backend=sim", "backend.clock=paced", "backend.speed=1000")
+    words = ["+experiment=conversation", f"workload.path={trace}", *paced, f"runs_dir={tmp_path}"]
     process = subprocess.Popen(
         [sys.executable, "-m", "vertumnus", *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
-    while not any(log.stat().st_size > 300_000 for log in tmp_path.glob("*/facts.log")):
-        assert process.poll() is None, "it ended before a few hundred requests did"
+    while not any(log.stat().st_size > 20_000 for log in tmp_path.glob("*/facts.log")):
+        assert process.poll() is None
+        time.sleep(0.01)
     process.send_signal(signal.SIGINT)
     out, _err = process.communicate(timeout=60)
     assert process.returncode == 130
     listing = find_run(tmp_path)
     assert listing.status == "interrupted" and listing.verdict == "INVALID"
     assert "interrupted" in out
-    assert pq.read_table(listing.run.table("requests")).num_rows > 0
+    assert 0 < pq.read_table(listing.run.table("requests")).num_rows < len(arrivals_ms)
 
 
 def test_interrupt_while_the_run_opens_leaves_a_closed_run(tmp_path) -> None:
     """A signal as soon as the log is there finds everything in place to close the run."""
-    words = ["+experiment=tool_agent", "backend=sim", f"runs_dir={tmp_path}", "workload.requests=2000"]
+    held = ("backend=sim", "backend.clock=paced", "backend.speed=1e-6")  # it never ends by itself
+    words = ["+experiment=tool_agent", *held, f"runs_dir={tmp_path}", "workload.requests=2000"]
     process = subprocess.Popen(
         [sys.executable, "-m", "vertumnus", *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
     while not any(tmp_path.glob("*/facts.log")):
         assert process.poll() is None
+        time.sleep(0.001)
     process.send_signal(signal.SIGINT)
     process.communicate(timeout=60)
     assert process.returncode == 130

@@ -73,20 +73,17 @@ def test_all_over_again(words: list[str]) -> None:
 
 def test_ctrl_c_closes_the_runs_and_the_table(tmp_path: Path) -> None:
     """The run under way is kept as interrupted, the other has not started; exit 130, nobody is left."""
-    words = ("+experiment=tool_agent", "backend=sim", "--jobs", "1", "-m", "seed=0,1")
+    held = ("backend=sim", "backend.clock=paced", "backend.speed=1e-6")  # it never ends by itself
+    words = ("+experiment=tool_agent", *held, "--jobs", "1", "-m", "seed=0,1")
     command = [sys.executable, "-m", "vertumnus", *words]
     with subprocess.Popen(
         command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
     ) as sweep:
-        _wait_for_a_log(tmp_path / "runs")
+        while not list((tmp_path / "runs").glob("*/facts.log")):
+            assert sweep.poll() is None
+            time.sleep(0.02)
         sweep.send_signal(signal.SIGINT)
         out, _ = sweep.communicate(timeout=60)
     assert sweep.returncode == INTERRUPTED
     assert [row[2] for row in rows(out)[1:]] == ["interrupted", "not"]
     assert [each.status for each in list_runs(tmp_path / "runs")] == ["interrupted"]
-
-
-def _wait_for_a_log(runs_dir: Path) -> None:
-    deadline = time.monotonic() + 60
-    while not list(runs_dir.glob("*/facts.log")) and time.monotonic() < deadline:
-        time.sleep(0.02)
