@@ -25,7 +25,8 @@ def test_two_operators_act_and_the_log_replays(tmp_path: Path) -> None:
         assert "already in transition" in next(a.reason for a in answers if not a.accepted)
         tuned = ann.wait(ann.act("tune", setting="policy.beta", value=1.5), 30)
         assert tuned.reason == "policy.beta 1 -> 1.5"
-        assert bob.wait(bob.act("undo"), 30).reason == "policy.beta 1.5 -> 1"
+        assert bob.wait(bob.act("undo"), 30).reason == "undo: no parameter was changed by bob"
+        assert ann.wait(ann.act("undo"), 30).reason == "policy.beta 1.5 -> 1"
         assert bob.wait(bob.act("drain", (CpGroup(0, 4),)), 30).accepted
         assert ann.wait(ann.act("speed", value=1e6), 30).accepted
         outcome = going.finish()
@@ -37,6 +38,7 @@ def test_two_operators_act_and_the_log_replays(tmp_path: Path) -> None:
         ("bob", "merge"),
         ("ann", "tune"),
         ("bob", "undo"),
+        ("ann", "undo"),
         ("bob", "drain"),
         ("ann", "speed"),
     }
