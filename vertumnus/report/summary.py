@@ -6,10 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
-from rich.table import Table
 
 from vertumnus.domain.wording import counted
-from vertumnus.report.drawing import NO_DATA, cell, grid
+from vertumnus.report.drawing import NO_DATA, Grid, cell, grid
 from vertumnus.report.run_report import STATUSES, RunReport
 
 LISTED_MOVES = 10
@@ -59,7 +58,7 @@ def _counts(run: dict[str, Any]) -> str:
     return f"{counted(run['requests'], 'request')}: {', '.join(parts) or NO_DATA} ({measured}){skipped}"
 
 
-def _ttft(run: dict[str, Any]) -> Table:
+def _ttft(run: dict[str, Any]) -> Grid:
     success = [_s(run[f"ttft_{name}_s"]) for name in ("mean", "p50", "p90", "p99")]
     everyone = ["", *(_s(run[f"ttft_all_{name}_s"]) for name in ("p50", "p90", "p99"))]
     bound = [_s(run["ttft_bound_mean_s"]), "", _s(run["ttft_bound_p90_s"]), ""]
@@ -67,7 +66,7 @@ def _ttft(run: dict[str, Any]) -> Table:
     return grid("TTFT (percentiles by linear interpolation)", ("", "mean", "P50", "P90", "P99"), rows)
 
 
-def _parts(report: RunReport) -> Table:
+def _parts(report: RunReport) -> Grid:
     names = ("queue_s", "cache_wait_s", "prefill_s", "ext_s", "ttft_s", "ttft_bound_s")
     rows = [
         [row["length_bucket"], f"{row['requests']:,}", *(_s(row[name]) for name in names)]
@@ -77,7 +76,7 @@ def _parts(report: RunReport) -> Table:
     return grid("Mean TTFT = queue + cache wait + prefill + ext", headings, rows)
 
 
-def _buckets(report: RunReport) -> Table:
+def _buckets(report: RunReport) -> Grid:
     rows = [
         [row["length_bucket"], f"{row['requests']:,}", _s(row["slo_ttft_s"]), _share(row["slo_attainment"])]
         for row in report.buckets
@@ -90,7 +89,7 @@ def _buckets(report: RunReport) -> Table:
     )
 
 
-def _workers(report: RunReport) -> Table:
+def _workers(report: RunReport) -> Grid:
     rows = [
         [
             row["worker_id"],
@@ -107,7 +106,7 @@ def _workers(report: RunReport) -> Table:
     return grid("Workers", headings, rows)
 
 
-def _reconfigs(reconfigs: Sequence[dict[str, Any]]) -> Table:
+def _reconfigs(reconfigs: Sequence[dict[str, Any]]) -> Grid:
     shown = reconfigs[-LISTED_MOVES:]
     rows = [
         [_s(row["t_s"]), row["move"], *(_stage(row[f"{name}_s"]) for name in STAGES), row["outcome"]]

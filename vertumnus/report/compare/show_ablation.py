@@ -3,12 +3,11 @@
 from typing import Any
 
 from rich.console import Console
-from rich.table import Table
 
 from vertumnus.report.compare.ablation import ALL, JUDGED, MEAN, NONE, SWITCHES, Ablation, Row
 from vertumnus.report.compare.metrics import Metric
 from vertumnus.report.compare.show import effect_text, plain_effect, value_text
-from vertumnus.report.drawing import grid
+from vertumnus.report.drawing import Grid, grid
 
 LETTERS = ", ".join(f"{letter} {key.replace('_', ' ')}" for letter, key in SWITCHES.items())
 SAYS = f"""\
@@ -44,7 +43,7 @@ def ablation_json(found: Ablation) -> dict[str, Any]:
     return {"execution": found.execution, "rows": rows, "left_out": found.left_out}
 
 
-def _grid(found: Ablation, metric: Metric) -> Table:
+def _grid(found: Ablation, metric: Metric) -> Grid:
     scenarios = list(dict.fromkeys(row.scenario for row in found.rows))
     by_place = {(row.variant, row.scenario): row for row in found.rows}
     rows = []

@@ -5,13 +5,12 @@ from typing import Any
 
 import msgspec
 from rich.console import Console
-from rich.table import Table
 
 from vertumnus.report.compare.figure13 import Beside, Figure13
 from vertumnus.report.compare.moves import GroupMovement
 from vertumnus.report.compare.pairing import Effect
 from vertumnus.report.compare.show import ratio_text
-from vertumnus.report.drawing import grid
+from vertumnus.report.drawing import Grid, grid
 
 SAYS = """\
 Means are over every request that arrived in the phase. In brackets the 95% interval over paired seeds
@@ -55,7 +54,7 @@ def figure13_json(figure: Figure13) -> dict[str, Any]:
     }
 
 
-def movements_grid(movements: list[GroupMovement]) -> Table:
+def movements_grid(movements: list[GroupMovement]) -> Grid:
     """Return the table of moves, reversals and delays."""
     changes = len(movements[0].first_s)
     headings = ["group", "runs", "moves a run", "most reversals"]
@@ -73,7 +72,7 @@ def movements_grid(movements: list[GroupMovement]) -> Table:
     return grid("", headings, rows)
 
 
-def _means(figure: Figure13) -> Table:
+def _means(figure: Figure13) -> Grid:
     rows = []
     for group in (*figure.adaptive, *figure.fixed):
         means = [figure.means[group, stretch] for stretch in figure.stretches]
@@ -81,7 +80,7 @@ def _means(figure: Figure13) -> Table:
     return grid("", ["", *figure.stretches], rows)
 
 
-def _against_best(figure: Figure13) -> Table:
+def _against_best(figure: Figure13) -> Grid:
     rows = [
         [group, stretch, *_against(figure, group, stretch)]
         for group in figure.adaptive
@@ -98,7 +97,7 @@ def _against(figure: Figure13, group: str, stretch: str) -> tuple[str, str, str]
     return (best, ratio_text(effect), mark)
 
 
-def _paper(beside: list[Beside]) -> Table:
+def _paper(beside: list[Beside]) -> Grid:
     rows = [
         [
             each.group,

@@ -4,13 +4,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from rich.console import Console
-from rich.table import Table
 
 from vertumnus.report.compare.figure14 import SHOWN, Beside, Cell, Figure14
 from vertumnus.report.compare.metrics import METRICS
 from vertumnus.report.compare.pairing import Effect
 from vertumnus.report.compare.show import effect_text, value_text
-from vertumnus.report.drawing import grid
+from vertumnus.report.drawing import Grid, grid
 
 SAYS = """\
 In brackets the 95% interval over paired seeds (Student's t; of times on the logarithms of ratios). Copies
@@ -66,7 +65,7 @@ def price(cell: Cell) -> str:
     return "" if cell.is_off else "none saved"
 
 
-def _gains(cells: Sequence[Cell]) -> Table:
+def _gains(cells: Sequence[Cell]) -> Grid:
     headings = ["requests/s", "", "runs"]
     for metric in SHOWN:
         headings += [metric.title, "against none", ""]
@@ -81,7 +80,7 @@ def _gains(cells: Sequence[Cell]) -> Table:
     return grid("", headings, rows)
 
 
-def _copies(cells: Sequence[Cell]) -> Table:
+def _copies(cells: Sequence[Cell]) -> Grid:
     rows = [
         [
             _rate(cell),
@@ -97,7 +96,7 @@ def _copies(cells: Sequence[Cell]) -> Table:
     return grid("", headings, rows)
 
 
-def _paper(beside: Sequence[Beside]) -> Table:
+def _paper(beside: Sequence[Beside]) -> Grid:
     rows = [
         [
             METRICS[each.statement.metric].title,

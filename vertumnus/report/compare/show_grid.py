@@ -3,13 +3,12 @@
 from typing import Any
 
 from rich.console import Console
-from rich.table import Table
 
 from vertumnus.report.compare.grid import BOUND, JUDGED, MEAN, OURS, Beside, Margin, RoutingGrid
 from vertumnus.report.compare.metrics import METRICS, Metric
 from vertumnus.report.compare.pairing import Effect
 from vertumnus.report.compare.show import effect_text, plain_effect, value_text
-from vertumnus.report.drawing import grid
+from vertumnus.report.drawing import Grid, grid
 
 OPEN = "Open loop: requests arrive when the trace says, whatever waits."
 CLOSED = "Closed loop: a session's next turn comes with the answer before it, all else when the trace says."
@@ -76,7 +75,7 @@ def grid_json(found: RoutingGrid) -> dict[str, Any]:
     }
 
 
-def _means(found: RoutingGrid, cell: str) -> Table:
+def _means(found: RoutingGrid, cell: str) -> Grid:
     places = [place for place in found.places if place[0] == cell]
     rows = [[policy, *(_mean(found, place, policy) for place in places)] for policy in found.policies]
     rows.append(["as multiples of the bound", *([""] * len(places))])
@@ -94,7 +93,7 @@ def _value(found: RoutingGrid, place: tuple[str, str], policy: str, metric: Metr
     return found.values.get((*place, policy, metric.name))
 
 
-def _margins(found: RoutingGrid) -> Table:
+def _margins(found: RoutingGrid) -> Grid:
     headings = ["", "requests/s", "against"]
     for metric in JUDGED:
         headings += [metric.title, ""]
@@ -109,7 +108,7 @@ def _margin(found: RoutingGrid, margin: Margin) -> list[str]:
     return row
 
 
-def _gains(found: RoutingGrid) -> Table:
+def _gains(found: RoutingGrid) -> Grid:
     headings = ["", "", "paper", "here", "", "against", "out of"]
     return grid("", headings, [_gain(each) for each in found.gains])
 

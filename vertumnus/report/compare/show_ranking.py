@@ -3,12 +3,11 @@
 from typing import Any
 
 from rich.console import Console
-from rich.table import Table
 
 from vertumnus.report.compare.pairing import Effect
 from vertumnus.report.compare.ranking import EXECUTIONS, Order, Place, Ranking
 from vertumnus.report.compare.show import effect_text, plain_effect, value_text
-from vertumnus.report.drawing import grid
+from vertumnus.report.drawing import Grid, grid
 
 SAYS = """\
 Means over seeds. Differences are of the first named against the second, paired by seed in either execution,
@@ -51,7 +50,7 @@ def ranking_json(found: Ranking) -> dict[str, Any]:
     }
 
 
-def _places(order: Order) -> Table:
+def _places(order: Order) -> Grid:
     headings = [""]
     for kind in EXECUTIONS:
         headings += [kind, "rank", "seeds"]
@@ -67,7 +66,7 @@ def _row(place: Place, order: Order) -> list[str]:
     return row
 
 
-def _pairs(order: Order) -> Table:
+def _pairs(order: Order) -> Grid:
     def told(effect: Effect) -> str:
         return effect_text(effect, order.metric)
 
