@@ -14,6 +14,8 @@ from textual.events import Key
 from textual.pilot import Pilot
 
 from tests.support.consoles import GrowingRun, drive, text_of, until
+from tests.support.operating import attached
+from tests.support.paced_runs import paced_run
 from vertumnus.actions.address import listener
 from vertumnus.domain.codec import INPUT, Record
 from vertumnus.domain.facts import RankLost
@@ -174,3 +176,23 @@ def test_a_run_that_stands_still_gets_no_second_wish(
     drive(app, script)
     ear.close()
     growing.end()
+
+
+def test_a_terminal_of_any_size_ends_nothing(tmp_path: Path) -> None:
+    """Shrunk to a corner of itself with a list open, and back: the list is where it was."""
+    with paced_run(tmp_path):
+        app = console(tmp_path, "latest", speed=1.0, who="ann")
+
+        async def script(pilot: "Pilot[None]") -> None:
+            await attached(pilot, app)
+            for key, what in (("p", "#settings"), ("ctrl+p", "#--input")):
+                await pilot.press(key)
+                await until(pilot, lambda what=what: bool(app.screen.query(what)), what)
+                for size in ((20, 5), (4, 4), (1, 1), (80, 24)):
+                    await pilot.resize_terminal(*size)
+                    await pilot.press("down")
+                assert app.screen.query(what)
+                await pilot.press("escape")
+            assert "arrived" in text_of(app, "#counts")
+
+        drive(app, script)
