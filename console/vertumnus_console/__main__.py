@@ -21,7 +21,7 @@ from vertumnus_console.desk import Desk
 from vertumnus_console.feed import Feed
 from vertumnus_console.keymap import keymap_path, read_keymap
 from vertumnus_console.pair import Pair
-from vertumnus_console.pictures import take_pictures
+from vertumnus_console.pictures import require_no_pictures, take_pictures
 from vertumnus_console.player import Player
 from vertumnus_console.shelf import Shelf
 from vertumnus_console.shown import Shown
@@ -31,6 +31,8 @@ def main(argv: Sequence[str]) -> int:
     """Show the run, or the two, that *argv* names; return the exit code."""
     try:
         read = console_parser().parse_args(list(argv))
+        if read.pictures is not None and not read.force:
+            require_no_pictures(read.pictures)
         app = asked_for(read)
         if read.pictures is not None:
             print(*take_pictures(app, read.pictures, read.size), sep="\n")

@@ -4,12 +4,13 @@ from typing import NamedTuple
 
 from vertumnus.domain.move import Move
 from vertumnus.domain.units import SECOND, Nanoseconds, to_seconds
+from vertumnus.domain.wording import byte_size
 from vertumnus.records.cache_ops import CacheOp
 from vertumnus.records.faults import LOSSES, Fault
 from vertumnus.records.reconfigs import Reconfig
 from vertumnus_console.aftermath import After
 from vertumnus_console.folds import Folds
-from vertumnus_console.words import byte_size, duration, percent
+from vertumnus_console.words import duration, percent
 
 EVENTS = 200
 """Newest events that are told."""

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from textual.pilot import Pilot
 
+from vertumnus.config.wording import listed
 from vertumnus.domain.cluster import CpGroup
 from vertumnus.domain.errors import ConfigError
 from vertumnus.domain.move import Direction
@@ -79,6 +80,14 @@ def take_pictures(app: ConsoleApp, folder: Path, size: tuple[int, int]) -> list[
         raise ConfigError(f"--pictures {folder}: {error.strerror}") from error
     app.run(headless=True, size=size, auto_pilot=script)
     return files
+
+
+def require_no_pictures(folder: Path) -> None:
+    """Raise ConfigError where a picture in *folder* would be replaced."""
+    names = ("compare", *(picture.name for picture in PICTURES), "preview")
+    there = [f"{name}.svg" for name in names if (folder / f"{name}.svg").exists()]
+    if there:
+        raise ConfigError(f"--pictures: {folder} has {listed(there)} already; --force replaces what is there")
 
 
 def legal_move(player: Player) -> tuple[Direction, CpGroup] | None:

@@ -14,7 +14,7 @@ from textual.widgets import ContentSwitcher, Static
 
 from vertumnus.domain.cluster import CpGroup
 from vertumnus.domain.errors import VertumnusError
-from vertumnus.domain.units import to_seconds
+from vertumnus.domain.units import Nanoseconds, to_seconds
 from vertumnus.records.faults import LOSSES
 from vertumnus.records.run_dir import RunDir
 from vertumnus_console.desk import DeskState
@@ -41,7 +41,7 @@ from vertumnus_console.panes.workers import WorkersPane
 from vertumnus_console.player import GONE, Look, Player, Snapshot
 from vertumnus_console.shown import Shown
 from vertumnus_console.view import WorkerView
-from vertumnus_console.words import duration
+from vertumnus_console.words import clock, duration
 
 _T = TypeVar("_T")
 
@@ -223,7 +223,7 @@ class RunScreen(Screen[None]):
         self.select(busiest.group)
         if isinstance(self.pane, WorkersPane):
             self.pane.point(busiest.group)
-        self.say(f"worker {_superlative(busiest)}; enter shows why")
+        self.say(f"{_superlative(busiest, self.drawn.view.now_ns)}; enter shows why")
 
     def action_closer(self) -> None:
         """Look closely at what is selected."""
@@ -288,10 +288,10 @@ def _work(worker: WorkerView) -> tuple[int, float, int]:
     return worker.queue_ns, worker.busy, -worker.group.first_rank
 
 
-def _superlative(busiest: WorkerView) -> str:
+def _superlative(busiest: WorkerView, now: Nanoseconds) -> str:
+    """Say what *busiest* is at *now*: the line stays while the run goes on."""
+    at, worker = clock(now), f"worker {busiest.group}"
     if busiest.queue_ns:
         work = duration(to_seconds(busiest.queue_ns))
-        return f"{busiest.group} has the most work now, {work}, busy {busiest.busy:.0%} of the last minute"
-    return (
-        f"{busiest.group} was the busiest of the last minute ({busiest.busy:.0%}); nobody has work just now"
-    )
+        return f"{at}: {worker} has the most work, {work}, busy {busiest.busy:.0%} of the last minute"
+    return f"{at}: nobody has work; {worker} was the busiest of the last minute ({busiest.busy:.0%})"

@@ -42,16 +42,6 @@ def brief(number: int) -> str:
     return f"{scaled:.1f}{letter}" if scaled < 99.95 else f"{scaled:.0f}{letter}"
 
 
-def byte_size(size: float) -> str:
-    """Return bytes in binary units: 512 B, 1.5 MiB, 20 GiB."""
-    unit = "B"
-    for unit in ("B", "KiB", "MiB", "GiB"):
-        if size < 1023.5 or unit == "GiB":
-            break
-        size /= 1024
-    return f"{size:.0f} {unit}" if unit == "B" or size >= 9.95 else f"{size:.1f} {unit}"
-
-
 LABEL, LINE = 13, 76
 """Characters of a label, and of a line with its label: what a dialog has room for on 80 columns."""
 

@@ -41,6 +41,7 @@ BAD = [
     ((*SIM, "model=tiny"), "model: found tiny, backend sim computes none; use model=none"),
     ((*SIM, "policy=papr"), "policy=papr: no such policy; did you mean paper? (allowed: cache_first,"),
     ((*SIM, "profile=null"), "profile=null: no such profile (allowed: deepseek_v4_flash-h20,"),
+    ((*SIM, "profile=mine"), "vertumnus profile model=MODEL measures one here"),
     (("+experiment=tool_agnt",), "experiment=tool_agnt: no such experiment; did you mean tool_agent?"),
     (("+experiment=conversation",), "workload.path: required, but not set"),
     (

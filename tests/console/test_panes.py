@@ -5,13 +5,14 @@ from msgspec.structs import replace
 
 from vertumnus.domain.cluster import CpGroup, Lattice
 from vertumnus.domain.units import SECOND
+from vertumnus.domain.wording import byte_size
 from vertumnus_console.events import Event
 from vertumnus_console.panes import choices, queues, trie, workers
 from vertumnus_console.panes.cluster import surviving
 from vertumnus_console.panes.events import listed
 from vertumnus_console.panes.strip import LEGEND, MARKS, strip
 from vertumnus_console.view import Running, WorkerView
-from vertumnus_console.words import bar, brief, byte_size, clock, duration, sparkline
+from vertumnus_console.words import bar, brief, clock, duration, sparkline
 
 PAIR = WorkerView(CpGroup(0, 2), 0, "prefill", 3, SECOND, (Running(7, 40_000, 512),), 90, 128, 0.25, 0.5)
 LEFT = WorkerView(CpGroup(2, 1), 0, "idle", 0, 0, (), 0, 64, None, 0.0)
@@ -147,7 +148,7 @@ def test_numbers_are_short() -> None:
         "512 B",
         "1.5 KiB",
         "20 MiB",
-        "3072 GiB",
+        "3.0 TiB",
     ]
 
 

@@ -62,6 +62,9 @@ def test_pictures_of_any_run(
     overview = text_of_svg(files[0].read_text()).splitlines()
     assert len(overview) == 24 and "0:04.0" in overview[0]
     assert "merge 32x2 + 34x2" in text_of_svg(files[-1].read_text())
+    kept = files[0].read_bytes()
+    assert main([recorded_run.run_id, *words, "--pictures", str(tmp_path / "new")]) == 2
+    assert "new has overview.svg, worker.svg" in capsys.readouterr().err and files[0].read_bytes() == kept
     in_the_way = tmp_path / "file"
     in_the_way.touch()
     assert main([recorded_run.run_id, *words, "--pictures", str(in_the_way)]) == 2

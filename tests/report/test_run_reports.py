@@ -243,7 +243,7 @@ def test_the_summary_of_a_pool_that_changes(tmp_path: Path) -> None:
     text = text_of(tmp_path, a_ulid(1))
     (row,) = [line for line in text.splitlines() if "merge" in line]
     assert " ".join(row.split()) == "20.000 s merge 2x1 + 3x1 -> 2x2 4.000 s 2.000 s 1.000 s committed"
-    assert "copies between workers: 1; 2 blocks, 2 MiB, 2.000 s on the wire" in text
+    assert "copies between workers: 1; 2 blocks, 2.0 MiB, 2.000 s on the wire" in text
     a_run(tmp_path, a_ulid(2), a_history(2))
     assert not {"Transitions", "copies"} & set(text_of(tmp_path, a_ulid(2)).split())
 

@@ -57,6 +57,7 @@ def console_parser() -> Parser:
         metavar="FOLDER",
         help="write every screen to FOLDER as SVG and end; needs no terminal",
     )
+    parser.add_argument("--force", action="store_true", help="replace pictures that are in FOLDER already")
     parser.add_argument(
         "--size",
         type=_size,

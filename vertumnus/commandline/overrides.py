@@ -120,6 +120,10 @@ def _expanded(override: Override) -> list[str]:
     return [str(override.input_line)]
 
 
+MADE_BY = {"profile": "; vertumnus profile model=MODEL measures one here"}
+"""How there comes to be another option of a group."""
+
+
 def _option_problems(override: Override, options: Options) -> Iterator[str]:
     group = override.key_or_group
     if group in VARIANTS:
@@ -131,7 +135,8 @@ def _option_problems(override: Override, options: Options) -> Iterator[str]:
     for option in value if isinstance(value, list) else [value]:
         if option not in options[group]:
             name = "null" if option is None else str(option)
-            yield f"{group}={name}: no such {group}{did_you_mean(name, options[group])}"
+            meant = did_you_mean(name, options[group]) + MADE_BY.get(group, "")
+            yield f"{group}={name}: no such {group}{meant}"
 
 
 def _explicit(word: str, groups: Sequence[str]) -> str:

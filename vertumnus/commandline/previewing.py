@@ -12,7 +12,7 @@ from vertumnus.commandline.parser import RUN, Parser, run_parser
 from vertumnus.domain.cluster import CpGroup, group_named
 from vertumnus.domain.forecast import ForecastOutcome
 from vertumnus.domain.units import Nanoseconds, to_ns, to_seconds
-from vertumnus.domain.wording import counted
+from vertumnus.domain.wording import byte_size, counted
 from vertumnus.policy.recent import KEPT_NS
 from vertumnus.records.run_dir import Listing, find_run, list_runs
 from vertumnus.run.preview import RunPreview, preview_run
@@ -73,8 +73,8 @@ def _text(listing: Listing, found: RunPreview) -> str:
         f"pool       {found.composition}",
         f"drain      {_time(seen.moved.drain_ns)}, switch {_time(seen.moved.switch_ns)}",
         f"reconcile  missing at their new worker: {counted(seen.moved.missing_blocks, 'block')}, "
-        f"{seen.missing_bytes:,} bytes; wanted soon: {counted(seen.moved.copied_blocks, 'block')}, "
-        f"{seen.moved.copied_bytes:,} bytes",
+        f"{byte_size(seen.missing_bytes)}; wanted soon: {counted(seen.moved.copied_blocks, 'block')}, "
+        f"{byte_size(seen.moved.copied_bytes)}",
         "",
         in_columns(rows),
         "",

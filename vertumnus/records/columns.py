@@ -322,7 +322,7 @@ _RUNS = (
     Column("config_hash", "VARCHAR", lambda row: config_hash(row.header.config)),
     _field("asked_hash", "VARCHAR", "start.asked_hash"),
     Column("overrides", "VARCHAR[]", lambda row: list(row.start.overrides)),
-    _field("label", "VARCHAR"),
+    _field("label", "VARCHAR", "start.label"),
     _field("seed", "BIGINT", "header.seed"),
     Column("workload", "VARCHAR", lambda row: row.setting("workload", "name")),
     Column("policy", "VARCHAR", lambda row: row.setting("policy", "name")),

@@ -20,6 +20,10 @@ NOT_IN_NUMBERS = ("commandline", "config", "report", "sweep", "cli.py", "__main_
 """Parts of the package that no number of a run depends on once its config is resolved."""
 
 
+UNLABELLED = ("experiment", "seed", "runs_dir", "hydra.searchpath")
+"""Keys that say what is repeated and where, not what a run is beside others."""
+
+
 class RunStart(Struct, frozen=True, kw_only=True):
     """What is known of a run before its first request."""
 
@@ -42,6 +46,12 @@ class RunStart(Struct, frozen=True, kw_only=True):
     """Of the code that its numbers depend on."""
     planned: Planned | None = None
     """None in runs of versions that did not note it."""
+
+    @property
+    def label(self) -> str | None:
+        """What was typed but for experiment, seed and folders, as comparisons name groups."""
+        words = (word.lstrip("+") for word in self.overrides)
+        return " ".join(word for word in words if word.partition("=")[0] not in UNLABELLED) or None
 
 
 def run_start(

@@ -106,6 +106,8 @@ class Listing(NamedTuple):
     status: Literal["finished", "failed", "interrupted", "running", "unfinished"]
     verdict: Literal["VALID", "INVALID"] | None
     """None for a run without tables."""
+    label: str | None
+    """What was typed, see `RunStart.label`."""
 
 
 def list_runs(runs_dir: Path) -> list[Listing]:
@@ -155,8 +157,8 @@ def _listing(run: RunDir) -> Listing | None:
         return None
     end = run.end()
     if end is not None:
-        return Listing(run, start.name, end.status, end.verdict)
-    return Listing(run, start.name, "running" if is_locked(run.log) else "unfinished", None)
+        return Listing(run, start.name, end.status, end.verdict, start.label)
+    return Listing(run, start.name, "running" if is_locked(run.log) else "unfinished", None, start.label)
 
 
 def _pretty(value: Struct) -> bytes:

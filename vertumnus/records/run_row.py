@@ -17,9 +17,6 @@ from vertumnus.records.verdict import Verdict
 RunStatus: TypeAlias = Literal["finished", "failed", "interrupted"]
 """Ended by itself, by an error, or from outside."""
 
-UNLABELLED = ("experiment", "seed", "runs_dir", "hydra.searchpath")
-"""Keys that say what is repeated and where, not what a run is beside others."""
-
 
 class RunRow(Struct, frozen=True, kw_only=True):
     """One row of the runs table."""
@@ -58,12 +55,6 @@ class RunRow(Struct, frozen=True, kw_only=True):
         """Planned requests that an end before its time kept from arriving."""
         planned = self.start.planned
         return None if planned is None else planned.requests - self.metrics.requests
-
-    @property
-    def label(self) -> str | None:
-        """What was typed but for experiment, seed and folders, as comparisons name groups."""
-        words = (word.lstrip("+") for word in self.start.overrides)
-        return " ".join(word for word in words if word.partition("=")[0] not in UNLABELLED) or None
 
     def setting(self, *path: str) -> str | None:
         """Return the config's text at *path*; None where it has none."""

@@ -89,9 +89,9 @@ def runs(runs_dir: Path, form: Form = "text") -> None:
     """List every run, oldest first, the unfinished ones too; raises ConfigError."""
     if form == "parquet":
         raise ConfigError('runs: found --parquet, allowed: --json, --csv; or: sql "FROM runs" --parquet')
-    columns = ("run_id", "name", "status", "verdict", "path")
+    columns = ("run_id", "name", "status", "verdict", "label", "path")
     rows = [
-        (each.run.run_id, each.name, each.status, each.verdict, str(each.run.path))
+        (each.run.run_id, each.name, each.status, each.verdict, each.label, str(each.run.path))
         for each in list_runs(runs_dir)
     ]
     _print_answer(Answer(columns, rows), form)

@@ -7,7 +7,7 @@ from typing import Any
 
 from rich.console import Console
 
-from vertumnus.domain.wording import counted
+from vertumnus.domain.wording import byte_size, counted
 from vertumnus.report.drawing import NO_DATA, Grid, cell, grid
 from vertumnus.report.run_report import STATUSES, RunReport
 
@@ -119,11 +119,11 @@ def _reconfigs(reconfigs: Sequence[dict[str, Any]]) -> Grid:
 
 
 def _copies(copies: dict[str, Any]) -> str:
-    size = copies["payload_bytes"] / 2**20
     failed = f", {copies['failed']:,} failed" if copies["failed"] else ""
+    size = byte_size(copies["payload_bytes"])
     return (
         f"copies between workers: {copies['copies']:,}{failed}; "
-        f"{counted(copies['blocks'], 'block')}, {cell(size)} MiB, {_s(copies['wire_s'])} on the wire"
+        f"{counted(copies['blocks'], 'block')}, {size}, {_s(copies['wire_s'])} on the wire"
     )
 
 

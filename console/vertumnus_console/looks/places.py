@@ -5,8 +5,9 @@ from typing import NamedTuple
 from vertumnus.domain.cluster import CpGroup
 from vertumnus.domain.errors import ConfigError
 from vertumnus.domain.units import BlockKey, Nanoseconds, to_seconds
+from vertumnus.domain.wording import byte_size
 from vertumnus_console.replay import Replay
-from vertumnus_console.words import byte_size, duration
+from vertumnus_console.words import duration
 
 
 class Place(NamedTuple):

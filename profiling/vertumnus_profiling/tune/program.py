@@ -91,6 +91,8 @@ def _search(
     objective, total = OBJECTIVES[options.objective], runs_of(stages)
     if journal.costs:
         console.print(f"continuing {journal.path}: {len(journal.costs)} of {counted(total, 'run')} are done")
+    slices = counted(len(options.train), "slice")
+    console.print(f"tune: {counted(len(tried), 'point')} on {slices}, at most {counted(total, 'run')}")
     with Progress(console, "tune", total - len(journal.costs), "runs") as progress:
         before = len(journal.costs)
 
