@@ -2,7 +2,7 @@
 
 Replayed at its own times, or faster, a follow-up may arrive before its predecessor is prefilled, which
 flatters whoever places it. Here it comes when its trace says, or a pause after the answer's end, whichever
-is later; an answer that failed counts as one.
+is later; an answer that failed, or that its client gave up, counts as one.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
