@@ -2,16 +2,20 @@
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from typing import NamedTuple
+from datetime import timedelta
+from typing import Any, NamedTuple
 
 import pytest
 import torch
+import torch.distributed as dist
+from torch._C._distributed_c10d import Store
 
 from vertumnus.domain.cluster import CpGroup
 from vertumnus.domain.jobs import CopyJob
+from vertumnus.live import pairs as pairs_module
 from vertumnus.live.config import MODEL_PRESETS
 from vertumnus.live.copies import CopyBook
-from vertumnus.live.groups import join_store, serve_store
+from vertumnus.live.groups import join_store, make_group, serve_store
 from vertumnus.live.kv_store import KvLayout, KvStore, allocate
 from vertumnus.live.messages import Copied, Copy, Peer
 from vertumnus.live.pairs import PairGroups
@@ -94,6 +98,29 @@ def test_copies_follow_one_another_on_the_same_pairs(pool: Pool) -> None:
         pool.carry_out(parts(pool, CopyJob(job_id, CpGroup(move[1] // SLOTS, 1), (move,), ())))
         pool.block(move[0]).zero_()
     assert torch.equal(pool.block(0), block)
+
+
+def test_a_pair_is_made_when_both_ends_are_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    """How much later one of them has started is not held against the limit on an operation."""
+    made: list[str] = []
+
+    def noted(store: Store, prefix: str, *more: Any) -> dist.ProcessGroup:
+        made.append(prefix)
+        return make_group(store, prefix, *more)
+
+    monkeypatch.setattr(pairs_module, "make_group", noted)
+    meeting = serve_store()
+    early, late = (
+        PairGroups(Peer("prefill", rank), join_store(meeting.port, LIMIT_S), CPU, MISSED_S)
+        for rank in range(2)
+    )
+    with ThreadPoolExecutor(1) as thread:
+        waiting = thread.submit(early.connect, [Peer("prefill", 1)])
+        meeting.wait(["here/pair/prefill0-prefill1/0"], timedelta(seconds=LIMIT_S))
+        assert made == []
+        late.connect([Peer("prefill", 0)])
+        waiting.result()
+    assert made == ["pair/prefill0-prefill1/0"] * 2
 
 
 def test_a_peer_that_does_not_come_is_named() -> None:

@@ -38,6 +38,24 @@ def join_store(port: int, timeout_s: float) -> TCPStore:
     )
 
 
+def patience_of(store: Store) -> timedelta:
+    """Return how long *store* waits. Ask before a group is made on it: that sets it."""
+    patience: timedelta = store.timeout  # type: ignore[attr-defined]  # not in torch's stubs
+    return patience
+
+
+def meet(store: Store, prefix: str, place: int, size: int, patience: timedelta) -> None:
+    """Return when all *size* members of a group are at *store*, of which this process is number *place*.
+
+    A rank that has come up may wait long for one that has not: that is the start's time, and not held against
+    the limit on an operation, which counts from the making of a group on.
+    Raises RuntimeError when one has not come after *patience*.
+    """
+    here = PrefixStore(f"here/{prefix}", store)
+    here.set(str(place), "")
+    here.wait([str(member) for member in range(size)], patience)
+
+
 def make_group(
     store: Store, prefix: str, place: int, size: int, device: torch.device, timeout_s: float
 ) -> dist.ProcessGroup:
@@ -69,7 +87,9 @@ class CpGroups:
     """The process groups of one rank's possible workers, made at start and warmed."""
 
     def __init__(self, store: Store, rank: Rank, device: torch.device, timeout_s: float) -> None:
+        """Meet at *store*, at first for as long as it is patient; each operation has *timeout_s*."""
         self._store = store
+        self._patience = patience_of(store)
         self._rank = rank
         self._device = device
         self._timeout_s = timeout_s
@@ -82,6 +102,8 @@ class CpGroups:
         """
         for group in groups:
             if self._rank in group.ranks:
+                place = self._rank - group.first_rank
+                meet(self._store, f"worker/{group}", place, group.degree, self._patience)
                 communicator = self.of(group, generation=0)
                 communicator.all_gather(torch.zeros(1, device=self._device))
                 communicator.settle()

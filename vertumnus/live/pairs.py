@@ -11,7 +11,7 @@ from torch import Tensor
 from torch._C._distributed_c10d import Store
 
 from vertumnus.live.device import wait_for_works
-from vertumnus.live.groups import brief, make_group
+from vertumnus.live.groups import brief, make_group, meet, patience_of
 from vertumnus.live.messages import Peer
 
 
@@ -54,8 +54,10 @@ class PairGroups:
     """The pairs that one process is in, made at start; a dead one's successor on first use by both ends."""
 
     def __init__(self, me: Peer, store: Store, device: torch.device, timeout_s: float) -> None:
+        """Meet at *store*, at first for as long as it is patient; each operation has *timeout_s*."""
         self._me = me
         self._store = store
+        self._patience = patience_of(store)
         self._device = device
         self._timeout_s = timeout_s
         self._made: dict[Peer, tuple[int, Pair]] = {}
@@ -63,6 +65,8 @@ class PairGroups:
     def connect(self, others: Iterable[Peer]) -> None:
         """Meet *others* now; all ranks must go in one order of pairs, so that nobody waits in a circle."""
         for other in others:
+            name, place = self._pair_with(other)
+            meet(self._store, name, place, 2, self._patience)
             self.of(other, generation=0)
 
     def of(self, other: Peer, generation: int) -> Pair:
@@ -73,12 +77,16 @@ class PairGroups:
         return made[1]
 
     def _make(self, other: Peer, generation: int) -> Pair:
-        low, high = sorted((self._me, other))
-        prefix = f"pair/{low.pool}{low.rank}-{high.pool}{high.rank}/{generation}"
-        place = (low, high).index(self._me)
+        name, place = self._pair_with(other)
+        prefix = f"{name}/{generation}"
         group = make_group(self._store, prefix, place, 2, self._device, self._timeout_s)
         pair = Pair(group, self._device, self._timeout_s)
         # NCCL connects with the first message: not with one that a request waits for
         sent, received = torch.zeros(2, 1, dtype=torch.uint8, device=self._device)
         pair.finish(pair.post_exchange([sent], [received]), f"with {other}")
         return pair
+
+    def _pair_with(self, other: Peer) -> tuple[str, int]:
+        """Return what the pair with *other* is called, and this process's place in it."""
+        low, high = sorted((self._me, other))
+        return f"pair/{low.pool}{low.rank}-{high.pool}{high.rank}", (low, high).index(self._me)
