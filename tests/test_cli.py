@@ -106,7 +106,7 @@ def test_ctrl_c_during_an_import_is_one_line(module: str, tmp_path: Path) -> Non
         "sys.exit(main(['+experiment=tool_agent', 'backend=sim']))"
     )
     done = subprocess.run(
-        [sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, timeout=90
+        [sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, timeout=300
     )
     assert (done.returncode, done.stdout, done.stderr) == (INTERRUPTED, "", "interrupted\n")
 
@@ -126,7 +126,7 @@ def test_a_simulated_run_imports_no_torch(tmp_path: Path) -> None:
         "sys.exit(code or sorted({'torch', 'zmq'} & set(sys.modules)) or 0)"
     )
     done = subprocess.run(
-        [sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, timeout=90
+        [sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, timeout=300
     )
     assert done.returncode == OK, done.stderr[-2000:]
     assert [path.name for path in tmp_path.iterdir()] == ["runs"]

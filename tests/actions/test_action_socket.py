@@ -62,7 +62,7 @@ def run(tmp_path: Path) -> Iterator[Run]:
 def raw(run: Run) -> socket.socket:
     """A connection that says what it likes."""
     made = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    made.settimeout(10)
+    made.settimeout(60)
     with address(run.path) as name:
         made.connect(name)
     return made
@@ -84,11 +84,11 @@ def test_an_act_becomes_a_fact_and_its_answer_comes_back(run: Run) -> None:
     client = ActionClient(run.path, "ann")
     assert client.welcome.run_id == "01RUN" and client.welcome.speed == 20.0
     assert {"split", "merge", "drain", "speed"} <= set(client.welcome.actions)
-    first = client.wait(client.act("split", (WORKER,)), 10)
+    first = client.wait(client.act("split", (WORKER,)), 60)
     assert (first.action_id, first.accepted, first.reason) == (5, True, "split!")
-    second = client.wait(client.act("drain", (WORKER,)), 10)
+    second = client.wait(client.act("drain", (WORKER,)), 60)
     assert (second.action_id, second.accepted, second.reason) == (6, False, "drain!")
-    client.wait(client.act("tune", setting="policy.beta", value=1.5), 10)
+    client.wait(client.act("tune", setting="policy.beta", value=1.5), 60)
     assert run.posted == [
         OperatorActed(0, 5, "ann", "split", (WORKER,)),
         OperatorActed(0, 6, "ann", "drain", (WORKER,)),
@@ -112,7 +112,7 @@ def test_a_read_only_connection_cannot_act(run: Run) -> None:
     client = ActionClient(run.path, "eve", reads_only=True)
     assert client.welcome.actions == ()
     for action in ("split", "speed", "undo"):
-        answer = client.wait(client.act(action, (WORKER,), value=1.0), 10)
+        answer = client.wait(client.act(action, (WORKER,), value=1.0), 60)
         assert not answer.accepted and answer.reason == "this console is read-only"
         assert answer.action_id is None
     assert run.posted == [] and run.pace.speed == 20.0
@@ -123,7 +123,7 @@ def test_a_read_only_connection_cannot_act(run: Run) -> None:
 def test_a_speed_out_of_bounds_is_refused(run: Run, value: object) -> None:
     """The pace stays, and nothing is posted."""
     client = ActionClient(run.path, "ann")
-    answer = client.wait(client.act("speed", value=value), 10)
+    answer = client.wait(client.act("speed", value=value), 60)
     assert not answer.accepted and "must be from 0 (hold)" in answer.reason
     assert run.pace.speed == 20.0 and run.posted == []
     client.close()
@@ -137,9 +137,9 @@ def test_a_number_that_no_log_can_hold_is_refused(run: Run, worker, value, found
     """It is never posted, and who sent it stays connected; its own numbering may be as it likes."""
     client = ActionClient(run.path, "ann")
     client._acts = 2**70
-    answer = client.wait(client.act("tune", (worker,), "policy.beta", value), 10)
+    answer = client.wait(client.act("tune", (worker,), "policy.beta", value), 60)
     assert not answer.accepted and found in answer.reason and "within +-2^63" in answer.reason
-    assert client.wait(client.act("undo", (WORKER,), value=2**63 - 1), 10).accepted
+    assert client.wait(client.act("undo", (WORKER,), value=2**63 - 1), 60).accepted
     assert [fact.action for fact in run.posted] == ["undo"]
     client.close()
 
@@ -147,7 +147,7 @@ def test_a_number_that_no_log_can_hold_is_refused(run: Run, worker, value, found
 def test_a_speed_is_set_and_noted(run: Run) -> None:
     """The engine's pace changes, and the log gets it like every other action."""
     client = ActionClient(run.path, "ann")
-    assert client.wait(client.act("speed", value=0), 10).accepted
+    assert client.wait(client.act("speed", value=0), 60).accepted
     assert run.pace.speed == 0.0 and run.posted[0].action == "speed"
     client.close()
 
@@ -158,7 +158,7 @@ def test_an_executed_run_has_no_speed(tmp_path: Path) -> None:
     server = ActionServer(tmp_path / "a.sock", "01RUN", posted.append, None)
     client = ActionClient(tmp_path / "a.sock", "ann")
     assert client.welcome.speed is None and "speed" not in client.welcome.actions
-    assert "keeps real time" in client.wait(client.act("speed", value=2.0), 10).reason
+    assert "keeps real time" in client.wait(client.act("speed", value=2.0), 60).reason
     assert posted == []
     client.close()
     server.close()
@@ -186,7 +186,7 @@ def test_what_cannot_be_understood_ends_the_connection(run: Run, line: bytes, sa
     connection = raw(run)
     connection.sendall(line)
     assert said in last_words(connection)
-    assert other.wait(other.act("undo"), 10).accepted
+    assert other.wait(other.act("undo"), 60).accepted
     assert [fact.who for fact in run.posted] == ["bob"]
     other.close()
 
@@ -206,7 +206,7 @@ def test_answers_find_their_console(run: Run) -> None:
     """Two operators with the same numbers of their own each get their answer."""
     ann, bob = ActionClient(run.path, "ann"), ActionClient(run.path, "bob")
     assert ann.act("split", (WORKER,)) == bob.act("drain", (WORKER,)) == 1
-    assert ann.wait(1, 10).accepted and not bob.wait(1, 10).accepted
+    assert ann.wait(1, 60).accepted and not bob.wait(1, 60).accepted
     assert ann.answers() == bob.answers() == []
     ann.close()
     bob.close()
@@ -225,7 +225,7 @@ def test_a_console_that_left_is_no_trouble(run: Run) -> None:
     while len(run.posted) < 2:
         pass
     run.server.told([Record(ORDER, Answer(fact.action_id, True, "")) for fact in run.posted])
-    assert stays.wait(number, 10).accepted
+    assert stays.wait(number, 60).accepted
     stays.close()
 
 
@@ -237,10 +237,10 @@ def test_the_run_s_end_answers_what_is_open(run: Run) -> None:
     while not run.posted:
         pass
     run.server.close()
-    answer = client.wait(number, 10)
+    answer = client.wait(number, 60)
     assert not answer.accepted and answer.reason == "the run ended before it was taken"
     with pytest.raises(NotConnected, match="the run has ended"):
-        client.wait(99, 10)
+        client.wait(99, 60)
     client.close()
 
 

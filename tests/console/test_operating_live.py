@@ -25,7 +25,13 @@ SHORT = "{duration_s: 24, rate: 16, long_share: 0.0, long_tokens: 4096}"
 LONG = "{duration_s: 48, rate: 0.5, long_share: 1.0, long_tokens: 49152}"
 PHASES = ", ".join((SHORT, LONG) * 8)
 """Ten minutes of them: the run does not end before everything was tried, however slow the machine is."""
-WORDS = ("+experiment=reconfigure_live", f"workload.phases=[{PHASES}]", "arrival.rate=null", "cache=off")
+WORDS = (
+    "+experiment=reconfigure_live",
+    f"workload.phases=[{PHASES}]",
+    "arrival.rate=null",
+    "cache=off",
+    "backend.start_timeout_s=300",
+)
 LEFT, RIGHT, WHOLE = CpGroup(0, 1), CpGroup(1, 1), CpGroup(0, 2)
 
 

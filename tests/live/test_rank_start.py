@@ -25,6 +25,6 @@ def test_an_orphan_ends_before_it_imports_torch() -> None:
         env={**os.environ, RUN_VARIABLE: "secret"},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=300,
     )
     assert (done.stdout, done.stderr) == ("1 False\n", "")

@@ -45,7 +45,8 @@ class SomeImpatient(ImpatientClients):
 
 def a_config(*words: str) -> RunConfig:
     """The first requests of the tool-agent trace for two nano ranks."""
-    given = ("+experiment=tool_agent", "model=nano", "cluster=two_ranks", "seed=7", *words)
+    ranks = ("model=nano", "cluster=two_ranks", "backend.start_timeout_s=300")
+    given = ("+experiment=tool_agent", *ranks, "seed=7", *words)
     with hydra_configs():
         return to_run_config(plain_tree(composed((*given, f"workload.requests={REQUESTS}"))))
 

@@ -140,7 +140,7 @@ def test_interrupt_keeps_what_was_recorded(tmp_path) -> None:
         assert process.poll() is None
         time.sleep(0.01)
     process.send_signal(signal.SIGINT)
-    out, _err = process.communicate(timeout=60)
+    out, _err = process.communicate(timeout=300)
     assert process.returncode == 130
     listing = find_run(tmp_path)
     assert listing.status == "interrupted" and listing.verdict == "INVALID"
@@ -159,7 +159,7 @@ def test_interrupt_while_the_run_opens_leaves_a_closed_run(tmp_path) -> None:
         assert process.poll() is None
         time.sleep(0.001)
     process.send_signal(signal.SIGINT)
-    process.communicate(timeout=60)
+    process.communicate(timeout=300)
     assert process.returncode == 130
     assert find_run(tmp_path).status == "interrupted"
 

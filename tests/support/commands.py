@@ -12,5 +12,5 @@ def vertumnus(*words: str, cwd: Path, **environment: str) -> "subprocess.Complet
     """Run the command in a process of its own, in the folder *cwd*."""
     command = [sys.executable, "-m", "vertumnus", *words]
     return subprocess.run(
-        command, cwd=cwd, env={**os.environ, **environment}, capture_output=True, text=True, timeout=60
+        command, cwd=cwd, env={**os.environ, **environment}, capture_output=True, text=True, timeout=300
     )

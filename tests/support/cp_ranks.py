@@ -25,7 +25,7 @@ from vertumnus.live.weights import build_model
 BLOCK_TOKENS = 16
 BLOCKS_PER_RANK = 512
 SEED = 0
-_ANSWER_S = 90.0
+_ANSWER_S = 300.0
 
 
 class Step(NamedTuple):
@@ -158,8 +158,8 @@ def _serve(pipe: Connection, config: ModelConfig, number: int, degree: int, dire
     os.environ["GLOO_SOCKET_IFNAME"] = "lo"
     torch.set_num_threads(1)
     rendezvous = dist.FileStore(str(directory / "rendezvous"), degree)
-    gloo = dist.ProcessGroupGloo(rendezvous, number, degree, timedelta(seconds=60))
-    comm, rank = GlooGroup(gloo, timeout_s=60.0), Rank(config, number, directory)
+    gloo = dist.ProcessGroupGloo(rendezvous, number, degree, timedelta(seconds=_ANSWER_S))
+    comm, rank = GlooGroup(gloo, timeout_s=_ANSWER_S), Rank(config, number, directory)
     pipe.send("ready")
     while (command := pipe.recv()) is not None:
         if isinstance(command, ZeroKey):

@@ -60,7 +60,7 @@ def a_cluster(
 
 def a_plan(cluster: ClusterConfig | None = None, **live: object) -> LivePlan:
     """A plan for the nano model with seeded weights."""
-    settings = LiveConfig(device="cpu", **{"step_timeout_s": 20.0, "start_timeout_s": 90.0, **live})  # type: ignore[arg-type]
+    settings = LiveConfig(device="cpu", **{"step_timeout_s": 60.0, "start_timeout_s": 300.0, **live})  # type: ignore[arg-type]
     return make_plan(MODEL, settings, cluster or a_cluster(), BLOCK_TOKENS, SEED)
 
 

@@ -34,6 +34,9 @@ GAP_NS = 100_000
 """Time to the next arrival for the square of the open requests: a few dozen are open on any machine."""
 
 
+START_S = 300.0
+"""How long ranks may take to come up [s]."""
+
 TIMES_AGAIN = 30
 """A run that waits for what should take all of its prompts once is given up after so many times as many."""
 
@@ -90,7 +93,8 @@ class LiveStack:
         self.prompts: list[Prompt] = _prompts(config, stream.block_tokens)
         self._original: dict[RequestId, RequestId] = {}
         self._outputs: dict[int, tuple[int, ...]] = {}
-        plan = make_plan(config.model, config.backend, config.cluster, stream.block_tokens, config.seed)
+        backend = replace(config.backend, start_timeout_s=START_S)
+        plan = make_plan(config.model, backend, config.cluster, stream.block_tokens, config.seed)
         self.engine = LiveEngine(plan, lambda request: self.prompts[request].tokens, self._keep)
 
     def repeat(self, requests: int) -> None:

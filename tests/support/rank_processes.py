@@ -5,7 +5,7 @@ import select
 import signal
 from pathlib import Path
 
-END_S = 30.0
+END_S = 300.0
 
 
 def ranks_started_by(parent_pid: int) -> list[int]:

@@ -83,7 +83,7 @@ def test_ctrl_c_closes_the_runs_and_the_table(tmp_path: Path) -> None:
             assert sweep.poll() is None
             time.sleep(0.02)
         sweep.send_signal(signal.SIGINT)
-        out, _ = sweep.communicate(timeout=60)
+        out, _ = sweep.communicate(timeout=300)
     assert sweep.returncode == INTERRUPTED
     assert [row[2] for row in rows(out)[1:]] == ["interrupted", "not"]
     assert [each.status for each in list_runs(tmp_path / "runs")] == ["interrupted"]
