@@ -201,7 +201,8 @@ def test_a_run_says_how_old_its_profile_is(today: date, age: str) -> None:
     line = profile_line(measured(), today)
     assert age in line
     assert line.endswith("per-degree form, held-out error at most 6.0% mean, 10.0% P90 (CP2)")
-    assert "not dated, log2(C) form" in profile_line(a_profile(), today)
+    preset = a_profile()
+    assert profile_line(preset, today).endswith(f": log2(C) form; {preset.provenance}") and preset.provenance
 
 
 def test_the_form_decides_what_is_predicted() -> None:

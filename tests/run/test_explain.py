@@ -8,6 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 from rich.console import Console
 
+from tests.support.recorded import a_run_under_way
 from vertumnus.cli import main
 from vertumnus.commandline.exit_codes import BAD_INPUT, OK
 from vertumnus.commandline.hydra_configs import composed, hydra_configs, plain_tree
@@ -147,3 +148,17 @@ def test_flags_stand_anywhere_among_the_words(runs_dir: Path, capsys) -> None:
         assert main(["explain", *place, *words]) == OK
         told.append(capsys.readouterr().out)
     assert len(set(told)) == 1 and json.loads(told[0])["request_id"] == 7
+
+
+@pytest.mark.parametrize("verb", [["explain", "7"], ["audit", "latest"]])
+def test_the_latest_is_told_where_a_newer_run_has_not_ended(
+    runs_dir: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], verb: list[str]
+) -> None:
+    """Somebody may have meant the one that was killed: both ids are said, on stderr."""
+    run = find_run(runs_dir).run
+    (tmp_path / run.run_id).symlink_to(run.path.absolute())
+    newer = "7" + "Z" * 25  # the last id that there can be
+    a_run_under_way(tmp_path, newer)
+    assert main([*verb, "--runs-dir", str(tmp_path)]) == OK
+    told = capsys.readouterr()
+    assert run.run_id in told.out and f"the latest run that has ended; {newer} began after it" in told.err

@@ -10,6 +10,7 @@ from vertumnus.domain.errors import ConfigError
 from vertumnus.domain.wording import counted
 from vertumnus.records.finish import salvage as salvage_run
 from vertumnus.records.run_dir import find_run, list_runs
+from vertumnus.report.chosen_run import chosen_run
 from vertumnus.serving.replay import Difference, ReplayStopped
 
 
@@ -20,7 +21,7 @@ def audit(words: Sequence[str]) -> int:
     read = parser.parse_intermixed_args(list(words))
     from vertumnus.run.audit import audit_run  # here: it brings the whole core
 
-    run = find_run(read.runs_dir, read.run).run
+    run = chosen_run(read.runs_dir, read.run).run
     found = audit_run(run)
     cut = ", the end is cut off" if found.truncated else ""
     print(f"run {run.run_id}: {counted(found.records, 'record')}{cut}")

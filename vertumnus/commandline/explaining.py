@@ -14,7 +14,8 @@ from vertumnus.domain.wording import counted
 from vertumnus.policy.policies.rules import cost_unit, policy_name, weights
 from vertumnus.policy.policies.why import legend, why
 from vertumnus.policy.prefix.pull import Pull
-from vertumnus.records.run_dir import Listing, find_run
+from vertumnus.records.run_dir import Listing
+from vertumnus.report.chosen_run import chosen_run
 from vertumnus.run.explain import Candidate, Explanation, Placement, explain_run
 
 
@@ -25,7 +26,7 @@ def explain(words: Sequence[str]) -> int:
     parser.add_argument("request", type=_number, help="the request's number in the run")
     parser.add_argument("--json", action="store_true", help="the numbers as JSON")
     read = parser.parse_intermixed_args(list(words))
-    listing = find_run(read.runs_dir, read.run)
+    listing = chosen_run(read.runs_dir, read.run)
     found = explain_run(listing.run, read.request)
     if read.json:
         print(msgspec.json.format(msgspec.json.encode(_plain(listing, found)), indent=2).decode())

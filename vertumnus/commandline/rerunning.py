@@ -9,7 +9,8 @@ from vertumnus.commandline.exit_codes import INVALID, OK
 from vertumnus.commandline.jobs import exit_code
 from vertumnus.commandline.parser import RUN, run_parser
 from vertumnus.domain.wording import counted
-from vertumnus.records.run_dir import RunDir, find_run
+from vertumnus.records.run_dir import RunDir
+from vertumnus.report.chosen_run import chosen_run
 from vertumnus.report.store import query
 
 NUMBERS = "SELECT run_id, ttft_mean_s, ttft_p90_s, slo_attainment, code_hash, execution FROM runs"
@@ -22,7 +23,7 @@ def rerun(words: Sequence[str]) -> int:
     read = parser.parse_intermixed_args(list(words))
     from vertumnus.run.rerun import operators_actions, run_again  # here: they bring the whole core
 
-    run = find_run(read.runs_dir, read.run).run
+    run = chosen_run(read.runs_dir, read.run).run
     if actions := operators_actions(run):
         print(f"not repeated: {counted(actions, 'action')} of operators in {run.run_id}", file=sys.stderr)
     recorded = run_again(run, read.runs_dir)

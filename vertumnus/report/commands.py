@@ -10,7 +10,8 @@ import msgspec
 
 from vertumnus.domain.errors import ConfigError
 from vertumnus.records.finish import salvage
-from vertumnus.records.run_dir import Listing, find_run, list_runs
+from vertumnus.records.run_dir import Listing, list_runs
+from vertumnus.report.chosen_run import chosen_run
 from vertumnus.report.drawing import NO_DATA, cell, console_for, grid
 from vertumnus.report.figures import draw_report, require_drawable
 from vertumnus.report.perfetto import require_writable, write_trace
@@ -98,10 +99,7 @@ def runs(runs_dir: Path, form: Form = "text") -> None:
 
 
 def _readable_run(runs_dir: Path, wanted: str) -> Listing:
-    listing = find_run(runs_dir, wanted)
-    later = list_runs(runs_dir)[-1].run.run_id
-    if wanted == "latest" and later != listing.run.run_id:
-        print(f"the latest run that has ended; {later} began after it", file=sys.stderr)
+    listing = chosen_run(runs_dir, wanted)
     if listing.status == "running":
         raise ConfigError(f"run {listing.run.run_id}: is still running; its report comes with its end")
     if listing.status == "unfinished":

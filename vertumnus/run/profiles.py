@@ -12,14 +12,16 @@ OLD_DAYS = 30
 
 
 def profile_line(profile: ModelProfile, today: date | None = None) -> str:
-    """Return one line for the start of a run: what the profile is for, its age, its form and error."""
-    parts = [_age(profile, today or datetime.now(UTC).date()), f"{_FORMS[profile.form]} form"]
+    """Return one line for the start of a run: what the profile is for, its form, error, and age or origin."""
+    age = _age(profile, today or datetime.now(UTC).date())
+    parts = [*([age] if age else []), f"{_FORMS[profile.form]} form"]
     parts += ["tensor-parallel workers"] if profile.parallelism == "tensor" else []
     errors = [error for error in profile.errors if error.form == profile.form]
     if errors:
         worst = max(errors, key=lambda error: error.p90)
         parts.append(f"held-out error at most {worst.mean:.1%} mean, {worst.p90:.1%} P90 (CP{worst.degree})")
-    return f"profile {profile.model} on {profile.hardware}: {', '.join(parts)}"
+    undated = "" if age else f"; {profile.provenance.strip()}"
+    return f"profile {profile.model} on {profile.hardware}: {', '.join(parts)}{undated}"
 
 
 def require_hardware(profile: ModelProfile, hardware: str) -> None:
@@ -49,10 +51,10 @@ def policy_warning(config: RunConfig) -> str | None:
 _FORMS = {"published": "published", "log2": "log2(C)", "per_degree": "per-degree"}
 
 
-def _age(profile: ModelProfile, today: date) -> str:
+def _age(profile: ModelProfile, today: date) -> str | None:
     days = profile.age_days(today)
     if days is None:
-        return "not dated"
+        return None
     told = "today" if days <= 0 else "1 day ago" if days == 1 else f"{days} days ago"
     doubt = ", which is long ago: do its numbers still hold?" if days >= OLD_DAYS else ""
     return f"measured {told} ({profile.measured_at}){doubt}"

@@ -15,7 +15,7 @@ from vertumnus_profiling.size.show import document_of, text_of
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Answer what *argv* (sys.argv without the program) asks and return the exit code."""
-    return exit_code_of(_size, argv)
+    return exit_code_of(_size, argv, "interrupted; an answer takes all of it, nothing is kept")
 
 
 @one_interrupt()
