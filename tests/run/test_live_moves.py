@@ -17,7 +17,9 @@ from vertumnus.commandline.hydra_configs import composed, hydra_configs, plain_t
 from vertumnus.config import RunConfig, to_run_config
 from vertumnus.domain.cluster import Composition, CpGroup, Lattice
 from vertumnus.domain.codec import Body
+from vertumnus.domain.errors import ConfigError
 from vertumnus.domain.facts import OperatorActed, RequestArrived, RequestEnded, StepStarted
+from vertumnus.domain.move import Move
 from vertumnus.domain.orders import Answer, CloseTransition
 from vertumnus.domain.units import Epoch
 from vertumnus.live.engine import LiveEngine
@@ -87,26 +89,38 @@ class Operator:
         self._random = Random(seed)
         self._wishes, self._readings, self._is_enough = wishes, readings, is_enough
         self.asked = self._ended = 0
+        self._posted: tuple[CpGroup, ...] = ()
+        """The workers of the last wish until it is taken: what had arrived before it may come first."""
         self.memory: list[Memory] = []
 
     def after_event(self, engine: LiveEngine, pool: Pool, loop: Loop) -> bool:
         """Ask for the next move when it is time; return whether any is still to come."""
-        is_asking = self.asked < self._wishes or not self._is_enough()
-        if is_asking and loop.ended >= self._ended + ENDED_BETWEEN:
-            self._ask(engine, pool, loop.ended)
-        return is_asking
-
-    def _ask(self, engine: LiveEngine, pool: Pool, ended: int) -> None:
         workers = pool.control.pool.workers.values()
         free = Composition(tuple(state.group for state in workers if state.draining is None))
-        legal = moves(free, engine.plan.lattice)
-        if not legal:
-            return  # every worker is in transition
+        if not set(self._posted) <= set(free.workers):
+            self._posted = ()
+        is_asking = self.asked < self._wishes or not self._is_enough()
+        if is_asking and loop.ended >= self._ended + ENDED_BETWEEN and not self._posted:
+            legal = [move for move in moves(free, engine.plan.lattice) if is_legal(pool, move)]
+            if legal:  # else every worker is in transition, or has to stay for the longest prompt
+                self._ask(engine, legal, loop.ended)
+        return is_asking
+
+    def _ask(self, engine: LiveEngine, legal: Sequence[Move], ended: int) -> None:
         if self.asked in self._readings:
             self.memory.append(memory_of(engine))
         move = self._random.choice(legal)
         engine.post(OperatorActed(0, self.asked, "test", move.kind, move.sources))
-        self.asked, self._ended = self.asked + 1, ended
+        self.asked, self._ended, self._posted = self.asked + 1, ended, move.sources
+
+
+def is_legal(pool: Pool, move: Move) -> bool:
+    """Return whether *move* would be granted now."""
+    try:
+        pool.control.legal_move(move.kind, move.sources)
+    except ConfigError:
+        return False
+    return True
 
 
 def check_served(served: Served) -> None:

@@ -165,7 +165,8 @@ class LiveStack:
         return served
 
     def _pool(self) -> Pool:
-        return build_pool(self._config, self._profile, self._block_tokens)
+        longest = max(prompt.request.input_tokens for prompt in self.prompts)
+        return build_pool(self._config, self._profile, self._block_tokens, longest)
 
     def _check_replay(self, served: Served) -> None:
         """Fail unless both replays of the log give what the run did."""
