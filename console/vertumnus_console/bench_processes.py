@@ -91,7 +91,7 @@ class Follower:
 
 
 def _started(*words: str) -> "subprocess.Popen[str]":
-    command = [sys.executable, "-m", "vertumnus_console.bench_processes", *words]
+    command = [sys.executable, "-P", "-m", "vertumnus_console.bench_processes", *words]
     return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
 

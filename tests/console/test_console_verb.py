@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -37,7 +38,7 @@ def test_it_starts_the_application_with_the_same_interpreter(monkeypatch: pytest
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
     monkeypatch.setattr(subprocess, "call", lambda words: started.append(words) or 7)
     assert main(["console", "01ABC", "--speed", "20"]) == 7
-    assert started == [[sys.executable, "-m", "vertumnus_console", "01ABC", "--speed", "20"]]
+    assert started == [[sys.executable, "-P", "-m", "vertumnus_console", "01ABC", "--speed", "20"]]
 
 
 @pytest.mark.parametrize(
@@ -61,3 +62,14 @@ def test_pictures_need_no_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     """Into a pipe, or without anybody there, pictures are drawn all the same."""
     monkeypatch.setattr(subprocess, "call", lambda words: 0)
     assert main(["console", "--pictures", "somewhere"]) == 0
+
+
+def test_what_lies_in_the_folder_does_not_pass_for_the_console(tmp_path: Path) -> None:
+    """Somebody works in a folder with modules of these names, another checkout of it for one."""
+    for name in ("vertumnus", "vertumnus_console", "textual"):
+        (tmp_path / f"{name}.py").write_text("raise SystemExit(99)")
+    words = ["console", "--pictures", "new", "--runs-dir", "."]
+    done = subprocess.run(
+        [sys.executable, "-P", "-m", "vertumnus", *words], cwd=tmp_path, capture_output=True, text=True
+    )
+    assert (done.returncode, done.stderr[:15]) == (2, "error: no run i")

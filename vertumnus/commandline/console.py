@@ -23,7 +23,7 @@ def console(words: Sequence[str]) -> int:
         raise ConfigError(f"console: Textual is not installed; {installing('console')} brings it")
     if read.pictures is None and not sys.stdout.isatty():
         raise ConfigError("console: stdout is not a terminal; vertumnus report prints results as text")
-    return subprocess.call([sys.executable, "-m", "vertumnus_console", *words])
+    return subprocess.call([sys.executable, "-P", "-m", "vertumnus_console", *words])
 
 
 def console_parser() -> Parser:
