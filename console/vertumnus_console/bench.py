@@ -20,6 +20,7 @@ from typing import NamedTuple
 from textual.pilot import Pilot
 
 from vertumnus.domain.units import to_ns
+from vertumnus.domain.wording import counted
 from vertumnus.records.run_dir import RunDir
 from vertumnus.run.simulated import rare_collections
 from vertumnus_console.__main__ import console
@@ -130,7 +131,7 @@ async def watch(run: RunDir, seconds: float, rounds: int) -> list[Smoothness]:
     told: list[list[Watched]] = []
     async with app.run_test(size=(160, 50)) as pilot:
         for _ in range(rounds):
-            print(f"{await _begin(pilot, app):,} nodes in the trie", flush=True)
+            print(f"{counted(await _begin(pilot, app), 'node')} in the trie", flush=True)
             await pilot.press("space")
             told.append([await _watch(app, name, key, seconds) for name, key in SCREENS])
     return [Smoothness(each) for each in zip(*told, strict=True)]
@@ -145,7 +146,9 @@ async def _begin(pilot: "Pilot[None]", app: ConsoleApp) -> int:
     asked = screen.feed.answer(lambda player: len(player.replay.pool.control.index))
     nodes = await asyncio.wrap_future(asked)
     if nodes < NODES:
-        raise RuntimeError(f"{nodes:,} nodes in the trie at {BEGIN_S:g} s, at least {NODES:,} are meant")
+        raise RuntimeError(
+            f"{counted(nodes, 'node')} in the trie at {BEGIN_S:g} s, at least {NODES:,} are meant"
+        )
     return nodes
 
 
@@ -194,7 +197,8 @@ def _bench(scratch: Path, seconds: float, rounds: int, legs: int) -> Iterator[st
     """Print what is measured, and yield what misses its bar."""
     if rounds:
         print(
-            f"console on {WORKERS} workers at {RATE:g} requests/s, {rounds} rounds of {seconds:g} s a screen"
+            f"console on {WORKERS} workers at {RATE:g} requests/s, {counted(rounds, 'round')} of "
+            f"{seconds:g} s a screen"
         )
         run = a_run(scratch / "run", (seconds + SETTLE_S + 0.5) * len(SCREENS))
         with rare_collections():

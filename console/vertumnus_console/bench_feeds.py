@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vertumnus.actions.client import ActionClient, NotConnected
+from vertumnus.domain.wording import counted
 from vertumnus_console.bench_processes import Follower, Mark, Serving
 from vertumnus_console.intervals import LEVEL, interval
 
@@ -57,7 +58,8 @@ class Cost(NamedTuple):
         return (
             f"coordinator's CPU a request with {self.feeds} feeds / without: {interval(self.ratios):.3f}, "
             f"two legs that are alike: {interval(self.alike):.3f}; {self.alone_us:.0f} us a request, "
-            f"{len(self.ratios)} pairs of legs, {self.requests:,.0f} requests, {LEVEL:.0%} of the median"
+            f"{counted(len(self.ratios), 'pair')} of legs, {self.requests:,.0f} requests, {LEVEL:.0%} "
+            f"of the median"
         )
 
     def misses(self, bar: float) -> Iterator[str]:

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from vertumnus.domain.move import Move
 from vertumnus.domain.units import SECOND, Nanoseconds, to_seconds
-from vertumnus.domain.wording import byte_size
+from vertumnus.domain.wording import byte_size, counted
 from vertumnus.records.cache_ops import CacheOp
 from vertumnus.records.faults import LOSSES, Fault
 from vertumnus.records.reconfigs import Reconfig
@@ -86,5 +86,5 @@ def copy_text(done: CacheOp) -> str:
     """Return a finished copy with its bytes and speed."""
     size = done.payload_bytes or 0
     speed = f"{byte_size(size * SECOND / done.wire_ns)}/s" if done.wire_ns else ""
-    blocks = "1 block " if done.blocks == 1 else f"{done.blocks} blocks"
+    blocks = counted(done.blocks, "block", "blocks")
     return f"{done.purpose:<9} to {done.worker!s:<6}{blocks:>10}{byte_size(size):>9}{speed:>11}"

@@ -2,6 +2,7 @@
 
 from vertumnus.domain.facts import DecodeRankLost, RankLost, RequestEnded, RequestsReturned, StepFailed
 from vertumnus.domain.units import Nanoseconds, RequestId
+from vertumnus.domain.wording import counted
 from vertumnus.records.timeline import Handlers
 
 
@@ -75,4 +76,4 @@ class Losses:
 
 
 def _requests(count: int) -> str:
-    return "1 request is" if count == 1 else f"{count} requests are"
+    return counted(count, "request is", "requests are")

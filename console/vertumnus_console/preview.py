@@ -13,6 +13,7 @@ from vertumnus.domain.forecast import ForecastOutcome
 from vertumnus.domain.move import Direction, Move
 from vertumnus.domain.profile import Kappa
 from vertumnus.domain.units import SECOND, Nanoseconds, to_seconds
+from vertumnus.domain.wording import counted
 from vertumnus.forecast.question import Question, near_future
 from vertumnus.forecast.trial import answer
 from vertumnus.policy.recent import Recurrence
@@ -107,7 +108,8 @@ def forecast(question: Question) -> Forecast:
     missing = f", {brief(moved.missing_blocks)} blocks to reconcile" if moved.missing_blocks else ""
     lines = (
         *labelled(
-            "next minute", f"predicted from the last one, {stay.requests:,} requests; {times}{missing}"
+            "next minute",
+            f"predicted from the last one, {counted(stay.requests, 'request')}; {times}{missing}",
         ),
         _columns("", "TTFT mean", "P90", "attainment"),
         _outcome("stay", stay),

@@ -15,6 +15,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 from vertumnus.domain.prefill_time import PrefillTimeModel
 from vertumnus.domain.profile import Form
 from vertumnus.domain.units import SECOND
+from vertumnus.domain.wording import counted
 from vertumnus.live.fit import TimedPrefill
 from vertumnus.report.palette import COLOURS, DASHES, MARKERS
 from vertumnus_profiling.break_even import break_even
@@ -90,7 +91,7 @@ def _draw_degree(
         label=f"CP{degree} measured",
     )
     curve = np.unique(np.geomspace(min(lengths), max(lengths), 200).astype(int)).tolist()
-    told = "no break-even" if even is None else f"break-even {even:,} tokens"
+    told = "no break-even" if even is None else f"break-even {counted(even, 'token')}"
     axes.plot(
         curve,
         [model.predict(base, tokens, 0) / model.predict(degree, tokens, 0) for tokens in curve],

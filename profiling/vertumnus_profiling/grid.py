@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from vertumnus.domain.errors import ConfigError
 from vertumnus.domain.units import Tokens
+from vertumnus.domain.wording import counted
 from vertumnus.live.bench import DECODE_TOKENS
 from vertumnus.live.config import ModelConfig
 
@@ -84,7 +85,7 @@ def _size_problems(size: Size, model: ModelConfig, block_tokens: Tokens) -> Iter
     if size.uncached < 1:
         yield f"{told}, R must be at least 1"
     if size.cached % block_tokens:
-        yield f"{told}, P must be whole blocks of {block_tokens} tokens"
+        yield f"{told}, P must be whole blocks of {counted(block_tokens, 'token')}"
     if not _fits(size, model):
         yield f"{told}, R + P must be at most {model.max_position - DECODE_TOKENS} for model {model.name}"
 

@@ -57,10 +57,11 @@ class Kappas(NamedTuple):
 
     def provenance(self, config: RunConfig, how: str) -> str:
         """Return how it was found, in one line."""
-        sizes = ", ".join(str(size) for size in sorted({each.workers for each in self.found}))
+        sizes = [str(size) for size in sorted({each.workers for each in self.found})]
         on = f"{config.workload.name}, Poisson arrivals, seed {config.seed}, policy paper"
         return (
-            f"{how}, {on}, pools of {sizes} workers of one degree; target {self.target:.1%} of the tokens, "
+            f"{how}, {on}, pools of {', '.join(sizes)} workers of one degree; "
+            f"target {self.target:.1%} of the tokens, "
             f"{SHARE:.0%} of the least that a pool attains without load ({self.without_load:.1%})"
         )
 

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from vertumnus.commandline.columns import in_columns
 from vertumnus.domain.prefill_time import PrefillTimeModel
 from vertumnus.domain.profile import Form, FormError
+from vertumnus.domain.wording import counted
 from vertumnus_profiling.break_even import break_even
 from vertumnus_profiling.capacity import LEAST_LOAD, MOST_LOAD
 from vertumnus_profiling.kappa import SHARE, Kappa, Kappas
@@ -39,7 +40,7 @@ def show_kappas(kappas: Kappas) -> None:
 
 def kappa_line(kappa: Kappa, target: float) -> str:
     """Return what was found for one degree in one pool."""
-    pool, told = kappa.pool, f"CP{kappa.degree}, {kappa.workers} workers:"
+    pool, told = kappa.pool, f"CP{kappa.degree}, {counted(kappa.workers, 'worker')}:"
     attained = "nothing" if pool.attainment is None else f"{pool.attainment:.1%}"
     if kappa.value is not None:
         return (
@@ -52,4 +53,4 @@ def kappa_line(kappa: Kappa, target: float) -> str:
 
 
 def _from(tokens: int | None) -> str:
-    return "at no length" if tokens is None else f"from {tokens:,} uncached tokens on"
+    return "at no length" if tokens is None else f"from {counted(tokens, 'uncached token')} on"

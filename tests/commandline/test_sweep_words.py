@@ -49,8 +49,8 @@ def test_the_exit_code_says_how_a_sweep_ended(
 BAD_SWEEPS = [
     (
         ("policy.beta=0.5,2,0.6", "seed=0,1"),
-        ["job 1 (policy.beta=0.5 seed=0) and 1 more jobs: policy.beta: must be at least 1, got 0.5",
-         "job 5 (policy.beta=0.6 seed=0) and 1 more jobs: policy.beta: must be at least 1, got 0.6"],
+        ["job 1 (policy.beta=0.5 seed=0) and 1 more job: policy.beta: must be at least 1, got 0.5",
+         "job 5 (policy.beta=0.6 seed=0) and 1 more job: policy.beta: must be at least 1, got 0.6"],
     ),
     (("policy.beta=0.5", "seed=0,1"), ["policy.beta: must be at least 1, got 0.5"]),
     (
@@ -61,7 +61,7 @@ BAD_SWEEPS = [
     (
         ("cluster.blocks_per_rank=8,4000", "workload.path=null,gone.jsonl"),
         ["job 1 (cluster.blocks_per_rank=8 workload.path=null): cluster.blocks_per_rank: found 8; request",
-         "job 2 (cluster.blocks_per_rank=8 workload.path=gone.jsonl) and 1 more jobs: workload.path: "],
+         "job 2 (cluster.blocks_per_rank=8 workload.path=gone.jsonl) and 1 more job: workload.path: "],
     ),
 ]  # fmt: skip
 

@@ -53,5 +53,5 @@ def test_a_threshold_below_every_prompt_is_told(trace: Path, words: tuple[str, .
 def test_a_threshold_above_every_prompt_is_refused(trace: Path) -> None:
     """No prompt would go to the largest degree: key, found and allowed."""
     config = a_config(trace, STATIC, "policy.length_threshold=1200")
-    with pytest.raises(ConfigError, match="found 1200, but prompts have 600 to 1200 tokens"):
+    with pytest.raises(ConfigError, match="found 1200, but prompts have 600 to 1,200 tokens"):
         load_stream(config)

@@ -144,7 +144,7 @@ def test_a_lost_job_is_our_bug() -> None:
     """With nothing to wait for and a request open the loop raises instead of ending."""
     rig = Rig()
     loop = Loop(Forgetting(Durations(a_profile(), 0, 0.0)), *rig.fresh(), rig.record)
-    with pytest.raises(InvariantError, match="nothing is under way and 1 requests are open"):
+    with pytest.raises(InvariantError, match="nothing is under way and 1 request is open"):
         loop.serve(iter([a_request(0)]))
 
 
@@ -161,7 +161,7 @@ def test_timers_do_not_hide_a_lost_request() -> None:
     rig = Rig(cache=CacheConfig(scan_interval_s=0.01))
     _, control = rig.fresh()
     loop = Loop(rig.engine, Losing(rig.cluster, 16), control, rig.record)
-    with pytest.raises(InvariantError, match="no job is under way and 1 requests are open"):
+    with pytest.raises(InvariantError, match="no job is under way and 1 request is open"):
         loop.serve(iter([a_request(0)]))
 
 

@@ -92,7 +92,7 @@ def test_bailian_counts_seconds_and_blocks_of_16() -> None:
 @pytest.mark.parametrize(("format", "block"), [("bailian", 512), ("mooncake", 16)])
 def test_another_formats_block_size_is_refused(format: str, block: int) -> None:
     """Case 2: what fits is told with the file and the line."""
-    with pytest.raises(ConfigError, match=r"workload.block_tokens: found \d+, but \d of the first 4 rows"):
+    with pytest.raises(ConfigError, match=r"workload.block_tokens: found \d+, but in \d of the first 4 rows"):
         _read(f"{format}.jsonl", format=format, block_tokens=block)
 
 

@@ -113,7 +113,7 @@ def test_twenty_tokens_with_two_ids_need_another_block_size(tmp_path: Path) -> N
     """Case 1: the message has file, line, expected 1 block, found 2, and the size that fits."""
     path = write_trace(tmp_path / "t.jsonl", a_line(input_length=20))
     (problem,) = _problems(path)
-    assert problem.startswith("workload.block_tokens: found 512, but 1 of the first 1 rows")
+    assert problem.startswith("workload.block_tokens: found 512, but in 1 of the first 1 row hash_ids")
     assert "16 would fit them all" in problem
     assert "(1: hash_ids: expected 1 block (ceil(20 / 512)), found 2)" in problem
     assert list(_reader(path, "ms", 16)) == [a_row(0, 20, 9, (0, 1))]

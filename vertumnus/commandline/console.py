@@ -11,6 +11,7 @@ from vertumnus.actions.protocol import LONGEST_NAME
 from vertumnus.commandline.parser import RUN, Parser, folder, run_parser
 from vertumnus.domain.errors import ConfigError
 from vertumnus.domain.extras import installing
+from vertumnus.domain.wording import counted
 
 WIDEST, HIGHEST = 500, 200
 """Columns and lines of a picture at most."""
@@ -74,7 +75,10 @@ class _AtMostTwo(Action):
     ) -> None:
         assert isinstance(values, list)
         if len(values) > 2:
-            parser.error(f"RUN: found {len(values)} runs ({', '.join(values)}), at most 2 stand side by side")
+            parser.error(
+                f"RUN: found {counted(len(values), 'run')} ({', '.join(values)}), at most 2 stand side by "
+                f"side"
+            )
         namespace.runs = values
 
 

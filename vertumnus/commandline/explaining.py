@@ -48,7 +48,7 @@ def _paragraphs(listing: Listing, found: Explanation) -> Iterator[str]:
     request = found.request
     yield (
         f"{_execution(found)}  request {request.request_id} of run {listing.run.run_id} ({listing.name}): "
-        f"{request.input_tokens:,} tokens, due at {to_seconds(request.arrival_ns):.3f} s"
+        f"{counted(request.input_tokens, 'token')}, due at {to_seconds(request.arrival_ns):.3f} s"
     )
     for number, placement in enumerate(found.placements, 1):
         yield _heading(number, placement)
@@ -133,7 +133,7 @@ def _what_came(found: Explanation, placement: Placement) -> Iterator[str]:
         offer = chosen.offer
         yield (
             f"started after {_ms(outcome.started_ns - at)} ms, predicted {_ms(offer.queue_ns)}; "
-            f"{outcome.cached_tokens:,} tokens cached, expected {offer.cached_tokens:,}"
+            f"{counted(outcome.cached_tokens or 0, 'token')} cached, expected {offer.cached_tokens:,}"
         )
         if outcome.prefilled_ns is not None:
             took = _ms(outcome.prefilled_ns - outcome.started_ns)

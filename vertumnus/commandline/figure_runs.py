@@ -15,6 +15,7 @@ from vertumnus.commandline.hydra_configs import hydra_configs
 from vertumnus.commandline.jobs import Composed, composed_jobs, valid_config
 from vertumnus.commandline.messages import tell
 from vertumnus.commandline.overrides import job_words
+from vertumnus.domain.wording import counted
 from vertumnus.live.machine import usable_cores
 from vertumnus.report.compare.members import words_by_key
 
@@ -68,7 +69,9 @@ def make_runs(found: Sequence[Swept], wanted: Wanted, places: int | None) -> int
     )
     codes = []
     for number, each in enumerate(to_do, 1):
-        count = f"{missing[each.experiment]} of {len(each.jobs)} runs to do{time_text(left.seconds())}"
+        count = (
+            f"{missing[each.experiment]} of {counted(len(each.jobs), 'run')} to do{time_text(left.seconds())}"
+        )
         tell(f"figures: sweep {number} of {len(to_do)}, {each.experiment}: {count}")
         ended = sweep.run_sweep(each.jobs, each.words, places=at_a_time[each.experiment])
         codes.append(sweeps.exit_code(ended))
@@ -83,7 +86,7 @@ def _missing(found: Sequence[Swept], runs_dir: Path) -> dict[str, int]:
     there = sweep.runs_there(runs_dir, ((each.jobs, each.words) for each in found))
     missing = {each.experiment: len(each.jobs) - len(ends) for each, ends in zip(found, there, strict=True)}
     count = sum(len(each.jobs) for each in found)
-    tell(f"figures: {count} runs, {count - sum(missing.values())} of them there")
+    tell(f"figures: {counted(count, 'run')}, {count - sum(missing.values())} of them there")
     return missing
 
 

@@ -5,6 +5,8 @@ import sys
 import traceback
 from collections.abc import Sequence
 
+from vertumnus.domain.wording import counted
+
 
 def tell(line: str) -> None:
     """Print a *line* of narration."""
@@ -18,6 +20,6 @@ def report_problems(problems: Sequence[str]) -> None:
     if len(problems) == 1:
         print(f"error: {problems[0]}", file=sys.stderr)
     else:
-        print(f"error: {len(problems)} problems", file=sys.stderr)
+        print(f"error: {counted(len(problems), 'problem')}", file=sys.stderr)
         for problem in problems:
             print(f"  - {problem}", file=sys.stderr)

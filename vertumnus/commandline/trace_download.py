@@ -13,6 +13,7 @@ from vertumnus.commandline.listing import option_files
 from vertumnus.commandline.parser import Parser
 from vertumnus.config import did_you_mean
 from vertumnus.domain.errors import ConfigError
+from vertumnus.domain.wording import counted
 from vertumnus.trace.download import DownloadFailed, Tell, download
 
 KEYS = ("path", "url", "sha256")
@@ -42,7 +43,7 @@ def fetch(words: Sequence[str]) -> int:
         print(f"error: {error}", file=sys.stderr)
         return FAILED
     state = "as expected" if found.is_pinned else "seen for the first time, expected from now on"
-    print(f"{found.path}: {found.payload_bytes:,} bytes, sha256 {found.sha256} ({state})")
+    print(f"{found.path}: {counted(found.payload_bytes, 'byte')}, sha256 {found.sha256} ({state})")
     return OK
 
 

@@ -13,6 +13,7 @@ from vertumnus.config.reading import UNREADABLE, TreeReader
 from vertumnus.config.run_config import BackendConfig, RunConfig
 from vertumnus.domain.errors import ConfigError
 from vertumnus.domain.profile import ModelProfile
+from vertumnus.domain.wording import counted
 from vertumnus.live.config import LiveConfig, ModelConfig
 from vertumnus.policy.config import CacheConfig, HomoPolicy, PolicyConfig, StaticPolicy
 from vertumnus.policy.reconfig.config import (
@@ -220,7 +221,8 @@ def _script(controller: ControllerConfig, cluster: ClusterConfig) -> Iterator[st
         for worker in strangers:
             yield (
                 f"controller.script[{place}].workers: found {worker}, which is no group of "
-                f"{cluster.gpus} ranks at degrees {list(cluster.degrees)} (first rank x degree, aligned)"
+                f"{counted(cluster.gpus, 'rank')} at degrees {list(cluster.degrees)} (first rank x degree, "
+                f"aligned)"
             )
         if wish.action in ("split", "merge") and not strangers:
             for problem in impossible(lattice, wish.action, wish.groups()):

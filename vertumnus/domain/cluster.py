@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from vertumnus.domain.errors import ConfigError
 from vertumnus.domain.units import Rank
+from vertumnus.domain.wording import counted
 
 MOST_GPUS = 65_536
 """Of one pool: each of its workers is looked at for every request."""
@@ -90,7 +91,7 @@ class Lattice(NamedTuple):
             elif degree > self.ranks_per_node:
                 yield (
                     f"cluster.degrees: found {degree}, a group must fit a node of "
-                    f"{self.ranks_per_node} ranks (cluster.ranks_per_node)"
+                    f"{counted(self.ranks_per_node, 'rank')} (cluster.ranks_per_node)"
                 )
 
     def has_place_for(self, group: CpGroup) -> bool:
@@ -152,7 +153,7 @@ def _count_problems(counts: Mapping[int, int], lattice: Lattice) -> Iterator[str
                 f"allowed: {list(lattice.degrees)} (cluster.degrees)"
             )
         if count < 0:
-            yield f"cluster.composition.{degree}: found {count} workers, must be at least 0"
+            yield f"cluster.composition.{degree}: found {counted(count, 'worker')}, must be at least 0"
     total = sum(degree * count for degree, count in counts.items())
     if total != lattice.gpus:
         spelled = " + ".join(f"{n}*{d}" for d, n in sorted(counts.items())) or "nothing"

@@ -27,6 +27,7 @@ from vertumnus.domain.jobs import (
 )
 from vertumnus.domain.request import blocks_for
 from vertumnus.domain.units import SECOND, Epoch, JobId, RequestId, SlotId, Tokens
+from vertumnus.domain.wording import counted
 from vertumnus.live.engine import LiveEngine
 from vertumnus.live.plan import LivePlan
 
@@ -163,8 +164,8 @@ def points_of(plan: LivePlan) -> list[Point]:
     if not points:
         raise ConfigError(
             f"backend.calibration.points: none of {list(plan.live.calibration.points)} fits a worker of "
-            f"{plan.blocks_per_rank} blocks a rank (cluster.blocks_per_rank) and a model of "
-            f"{plan.model.max_position} positions"
+            f"{counted(plan.blocks_per_rank, 'block')} a rank (cluster.blocks_per_rank) and a model of "
+            f"{counted(plan.model.max_position, 'position')}"
         )
     return list(dict.fromkeys(points))
 

@@ -27,6 +27,7 @@ from vertumnus.domain.jobs import (
     StopJob,
 )
 from vertumnus.domain.units import Epoch, JobId, Nanoseconds, Rank, RequestId, SlotId
+from vertumnus.domain.wording import counted
 from vertumnus.live.control import Received
 from vertumnus.live.copies import CopyBook, CopyResult
 from vertumnus.live.geometry import Geometry
@@ -169,7 +170,8 @@ class Coordinator:
         prompt = self._client.prompts(work.request_id)
         if len(prompt) != work.input_tokens:
             raise ProtocolError(
-                f"request {work.request_id}: a prompt of {len(prompt)} tokens, a step of {work.input_tokens}"
+                f"request {work.request_id}: a prompt of {counted(len(prompt), 'token')}, a step of "
+                f"{work.input_tokens}"
             )
         return pack_ids(prompt[work.cached_tokens :])
 

@@ -11,6 +11,7 @@ from typing import NamedTuple
 from vertumnus.domain.errors import ProtocolError
 from vertumnus.domain.jobs import CopyJob
 from vertumnus.domain.units import JobId, Nanoseconds, Rank, SlotId
+from vertumnus.domain.wording import counted
 from vertumnus.live.messages import Copy, Peer
 from vertumnus.live.posting import Posting
 
@@ -68,7 +69,7 @@ class CopyBook:
             if not 0 <= self._owner(source) < self._ranks or self._owner(destination) not in job.worker.ranks:
                 raise ProtocolError(
                     f"copy {job.job_id}: slot {source} to slot {destination} does not end in {job.worker}, "
-                    f"or does not begin in the pool of {self._ranks} ranks"
+                    f"or does not begin in the pool of {counted(self._ranks, 'rank')}"
                 )
         ranks = {self._owner(destination) for _, destination in job.moves}
         if self._by_transfer:

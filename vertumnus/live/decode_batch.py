@@ -13,6 +13,7 @@ from torch import Tensor
 
 from vertumnus.domain.errors import ProtocolError
 from vertumnus.domain.units import JobId, Tokens
+from vertumnus.domain.wording import counted
 from vertumnus.live.attention import choose_kernel
 from vertumnus.live.kv_store import KvLayout
 from vertumnus.live.models.qwen3 import Projected, Qwen3
@@ -138,10 +139,10 @@ class DecodeBatch:
             shape = list(final_hidden.shape)
             found.append(f"job {job_id}: final state has shape {shape}, must be [{config.hidden_size}]")
         if output_tokens < 1:
-            found.append(f"job {job_id}: {output_tokens} output tokens, must be at least 1")
+            found.append(f"job {job_id}: {counted(output_tokens, 'output token')}, must be at least 1")
         if input_tokens + output_tokens - 1 > config.max_position:
             found.append(
-                f"job {job_id}: {input_tokens} prompt and {output_tokens} output tokens, "
+                f"job {job_id}: {input_tokens} prompt and {counted(output_tokens, 'output token')}, "
                 f"the model takes at most {config.max_position}"
             )
         return found

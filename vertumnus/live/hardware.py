@@ -1,5 +1,6 @@
 """What the ranks of a plan compute on, in words; a profile made elsewhere is known by them."""
 
+from vertumnus.domain.wording import counted
 from vertumnus.live.machine import usable_cores
 from vertumnus.live.plan import LivePlan
 from vertumnus.records.provenance import cpu_model
@@ -11,7 +12,7 @@ def hardware_of(plan: LivePlan) -> str:
         import torch  # here, not on top: the name of a CPU is told without paying for torch
 
         return f"{torch.cuda.get_device_name()}, one for each rank"
-    return f"{cpu_model() or 'unknown CPU'}, {usable_cores()} cores, one thread for each rank"
+    return f"{cpu_model() or 'unknown CPU'}, {counted(usable_cores(), 'core')}, one thread for each rank"
 
 
 def shared_cores(plan: LivePlan) -> int | None:

@@ -16,6 +16,7 @@ import torch
 from torch import Tensor
 
 from vertumnus.domain.errors import ConfigError
+from vertumnus.domain.wording import counted
 from vertumnus.live.config import ModelConfig
 from vertumnus.live.machine import available_memory_bytes
 from vertumnus.live.weights import DTYPES
@@ -118,7 +119,8 @@ def allocate(layout: KvLayout, slots: int, block_tokens: int, device: torch.devi
     needed, available = slots * layout.bytes_per_block(block_tokens), free_memory_bytes(device)
     if needed > available:
         raise ConfigError(
-            f"cluster.blocks_per_rank: {slots} blocks need {needed:,} bytes in the memory of {device}, "
+            f"cluster.blocks_per_rank: {counted(slots, 'block')} need {counted(needed, 'byte')} in the "
+            f"memory of {device}, "
             f"{available:,} are available"
         )
     storage = torch.zeros(needed // layout.dtype.itemsize, dtype=layout.dtype, device=device)

@@ -112,8 +112,9 @@ def _device(live: LiveConfig, ranks: int) -> Literal["cpu", "cuda"]:
         return "cuda"
     if live.device == "cuda":
         raise ConfigError(
-            f"backend.device: found cuda, but this machine has {counted(devices, 'CUDA device')} for {ranks} "
-            "ranks (cluster.gpus + cluster.decode.ranks); allowed: cpu, auto, or fewer ranks"
+            f"backend.device: found cuda, but this machine has {counted(devices, 'CUDA device')} "
+            f"for {counted(ranks, 'rank')} (cluster.gpus + cluster.decode.ranks); "
+            "allowed: cpu, auto, or fewer ranks"
         )
     return "cpu"
 

@@ -25,6 +25,7 @@ from vertumnus.domain.cluster import CpGroup
 from vertumnus.domain.errors import ProtocolError
 from vertumnus.domain.jobs import StepWork
 from vertumnus.domain.units import Nanoseconds, Rank, RequestId
+from vertumnus.domain.wording import counted
 from vertumnus.live.attention import Kernel, Partial, attend_chunk, choose_kernel, merge
 from vertumnus.live.communicator import Communicator
 from vertumnus.live.device import wait_for_stream
@@ -100,7 +101,7 @@ def _token_problems(work: StepWork, ids: Tensor | None, vocab_size: int) -> Iter
     uncached = work.input_tokens - work.cached_tokens
     if ids is None or ids.shape != (uncached,):
         found = "no" if ids is None else list(ids.shape)
-        yield f"request {work.request_id}: {found} token ids for {uncached} uncached tokens"
+        yield f"request {work.request_id}: {found} token ids for {counted(uncached, 'uncached token')}"
     elif ids.numel() and not 0 <= int(ids.min()) <= int(ids.max()) < vocab_size:
         yield f"request {work.request_id}: token ids must be 0 .. {vocab_size - 1}"
 

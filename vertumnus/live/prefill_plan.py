@@ -11,6 +11,7 @@ from vertumnus.domain.cluster import CpGroup
 from vertumnus.domain.jobs import StepWork
 from vertumnus.domain.request import blocks_for
 from vertumnus.domain.units import Rank, Tokens
+from vertumnus.domain.wording import counted
 from vertumnus.domain.zigzag import Zigzag
 
 
@@ -92,11 +93,17 @@ def problems(work: StepWork, at: Placement, max_position: Tokens) -> Iterator[st
     """Yield what is wrong with *work* at this rank; nothing when it can be computed."""
     name, blocks = f"request {work.request_id}", blocks_for(work.input_tokens, at.block_tokens)
     if not 0 <= work.cached_tokens < work.input_tokens:
-        yield f"{name}: {work.cached_tokens} cached tokens of {work.input_tokens}; one must be uncached"
+        yield (
+            f"{name}: {counted(work.cached_tokens, 'cached token')} of {work.input_tokens}; one must "
+            f"be uncached"
+        )
     if work.input_tokens > max_position:
-        yield f"{name}: {work.input_tokens} tokens, the model takes at most {max_position}"
+        yield f"{name}: {counted(work.input_tokens, 'token')}, the model takes at most {max_position}"
     if len(work.slots) != blocks:
-        yield f"{name}: {len(work.slots)} slots for {blocks} blocks of {at.block_tokens} tokens"
+        yield (
+            f"{name}: {counted(len(work.slots), 'slot')} for {counted(blocks, 'block')} of "
+            f"{counted(at.block_tokens, 'token')}"
+        )
     strangers = [slot for slot in work.slots if at.owner(slot) not in at.group.ranks]
     if strangers:
         yield f"{name}: slots {strangers[:8]} lie outside the worker {at.group}"

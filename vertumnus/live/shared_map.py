@@ -15,6 +15,7 @@ from typing import IO
 import torch
 
 from vertumnus.domain.errors import ConfigError
+from vertumnus.domain.wording import counted
 from vertumnus.live.kv_store import KvLayout, KvStore, free_disk_bytes
 
 
@@ -58,7 +59,7 @@ def _reserve(fd: int, directory: Path, size_bytes: int) -> None:
     """Take the file's room now: a full disk would be a bus error in the middle of a step."""
     available = free_disk_bytes(directory)
     no_room = (
-        f"backend.shared_dir: {directory} has no room for a KV map of {size_bytes:,} bytes, "
+        f"backend.shared_dir: {directory} has no room for a KV map of {counted(size_bytes, 'byte')}, "
         f"{available:,} are free; fewer cluster.blocks_per_rank or another directory"
     )
     if size_bytes > available:

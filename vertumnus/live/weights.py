@@ -9,6 +9,7 @@ from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
 from vertumnus.domain.errors import ConfigError
+from vertumnus.domain.wording import counted
 from vertumnus.live.config import ModelConfig
 from vertumnus.live.models.qwen3 import Qwen3, weight_shapes
 
@@ -86,4 +87,7 @@ def _problems(config: ModelConfig, state: dict[str, Tensor]) -> Iterator[str]:
             )
     ignored = {"lm_head.weight"} if config.tied_embeddings else set()  # files may spell the tie out
     for name in sorted(state.keys() - expected.keys() - ignored):
-        yield f"backend.weights: {name} is not a weight of a dense Qwen3 model with {config.layers} layers"
+        yield (
+            f"backend.weights: {name} is not a weight of a dense Qwen3 model with "
+            f"{counted(config.layers, 'layer')}"
+        )

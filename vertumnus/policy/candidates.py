@@ -7,6 +7,7 @@ from msgspec import Struct
 
 from vertumnus.domain.cluster import CpGroup
 from vertumnus.domain.units import Blocks
+from vertumnus.domain.wording import counted
 
 
 class Excluded(NamedTuple):
@@ -62,5 +63,5 @@ def _exclusions(workers: Iterable[WorkerState], needed_blocks: Blocks) -> Iterat
         elif worker.draining is not None:
             yield Excluded(worker.group, worker.draining)
         elif worker.capacity_blocks < needed_blocks:
-            reason = f"holds {worker.capacity_blocks} blocks, the prompt needs {needed_blocks}"
+            reason = f"holds {counted(worker.capacity_blocks, 'block')}, the prompt needs {needed_blocks}"
             yield Excluded(worker.group, reason)

@@ -12,6 +12,7 @@ from msgspec import Struct
 from vertumnus.domain.cluster import CpGroup
 from vertumnus.domain.errors import InvariantError, ProtocolError
 from vertumnus.domain.units import BlockKey, Nanoseconds, RequestId, Tokens
+from vertumnus.domain.wording import counted
 from vertumnus.policy.prefix.pending import PendingBlocks
 from vertumnus.policy.queue_mirror import QueueMirror
 
@@ -182,12 +183,15 @@ class Ledger:
             raise InvariantError(f"reserved {self._outstanding} ns by worker, the entries say {totals}")
         tokens = [sum(entry.uncached_tokens for entry in here.values()) for here in entries]
         if tokens != self._uncached or list(map(len, entries)) != self._requests:
-            raise InvariantError(f"{self._requests} requests of {self._uncached} tokens, the entries differ")
+            raise InvariantError(
+                f"counted {self._requests} and {self._uncached} (requests, tokens), the entries differ"
+            )
         queued = [{number for number, entry in here.items() if entry.is_queued} for here in entries]
         if any(set(mirror.ids) != ids for mirror, ids in zip(self.queues, queued, strict=True)):
             raise InvariantError(f"queued {[mirror.ids for mirror in self.queues]}, the entries say {queued}")
         if not self._reserved and len(self.pending):
-            raise InvariantError(f"nothing is reserved and {len(self.pending)} requests bring blocks")
+            bring = counted(len(self.pending), "request brings blocks", "requests bring blocks")
+            raise InvariantError(f"nothing is reserved and {bring}")
 
     def _dequeue(self, request_id: RequestId, entry: Reservation) -> None:
         if entry.is_queued:

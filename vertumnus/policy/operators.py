@@ -7,6 +7,7 @@ from vertumnus.domain.errors import ConfigError
 from vertumnus.domain.facts import OperatorActed
 from vertumnus.domain.orders import Answer, AnyOrder
 from vertumnus.domain.units import BlockKey
+from vertumnus.domain.wording import counted
 from vertumnus.policy.composer import Composer
 from vertumnus.policy.prefix.by_hand import PrefixHand
 from vertumnus.policy.reconfig.holds import Holds
@@ -64,11 +65,11 @@ class Operators:
     def _copy(self, fact: OperatorActed) -> list[AnyOrder]:
         order = self._prefixes.copy(_prefix(fact), _one(fact), fact.at)
         blocks = len(order.path) - order.first_block
-        return [Answer(fact.action_id, True, f"{blocks} of {len(order.path)} blocks"), order]
+        return [Answer(fact.action_id, True, f"{blocks} of {counted(len(order.path), 'block')}"), order]
 
     def _reclaim(self, fact: OperatorActed) -> list[AnyOrder]:
         order = self._prefixes.reclaim(_prefix(fact), _one(fact), fact.at)
-        return [Answer(fact.action_id, True, f"{len(order.keys)} blocks"), order]
+        return [Answer(fact.action_id, True, counted(len(order.keys), "block")), order]
 
     def _tune(self, fact: OperatorActed) -> list[AnyOrder]:
         return [Answer(fact.action_id, True, str(self._tuning.change(fact.setting, fact.value, fact.who)))]
@@ -99,5 +100,5 @@ def _prefix(fact: OperatorActed) -> BlockKey:
 def _one(fact: OperatorActed) -> CpGroup:
     """Return the one worker of a wish. Raises ConfigError when it names none or several."""
     if len(fact.workers) != 1:
-        raise ConfigError(f"{fact.action}: found {len(fact.workers)} workers, it takes 1")
+        raise ConfigError(f"{fact.action}: found {counted(len(fact.workers), 'worker')}, it takes 1")
     return fact.workers[0]

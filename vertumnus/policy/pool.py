@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from vertumnus.domain.cluster import Composition, CpGroup
 from vertumnus.domain.units import Blocks, Rank
+from vertumnus.domain.wording import counted
 from vertumnus.policy.candidates import WorkerState
 
 
@@ -40,7 +41,8 @@ class PoolState:
         """Why the last worker of `least_degree` or more has to stay."""
         return (
             f"no other worker could hold the longest prompt of this run, which needs degree "
-            f"{self.least_degree} at {self._blocks_per_rank} blocks a rank (cluster.blocks_per_rank)"
+            f"{self.least_degree} at {counted(self._blocks_per_rank, 'block')} a rank "
+            f"(cluster.blocks_per_rank)"
         )
 
     def of_rank(self, rank: Rank) -> WorkerState:

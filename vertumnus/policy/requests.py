@@ -12,6 +12,7 @@ from vertumnus.domain.facts import RequestArrived, RequestCancelled, RequestEnde
 from vertumnus.domain.orders import AnyOrder, Cancel, Prefill, Reject
 from vertumnus.domain.request import Request
 from vertumnus.domain.units import Nanoseconds, RequestId
+from vertumnus.domain.wording import counted
 from vertumnus.policy.admission import Admission
 from vertumnus.policy.composer import Books, Composer
 from vertumnus.policy.offers import Eligible
@@ -99,7 +100,7 @@ class Requests:
     def _place_or_end(self, placed: Placed, fact: RequestsReturned) -> list[AnyOrder]:
         if not fact.is_final and placed.attempt < self._max_attempts:
             return self._place_again(placed, fact.at)
-        reason = f"placed {placed.attempt} times, last returned: {fact.reason}"
+        reason = f"placed {counted(placed.attempt, 'time')}, last returned: {fact.reason}"
         return [Reject(placed.request.request_id, "failed", reason)]
 
     def _place_again(self, placed: Placed, now: Nanoseconds) -> list[AnyOrder]:

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from vertumnus.domain.errors import ConfigError
 from vertumnus.domain.units import Nanoseconds
+from vertumnus.domain.wording import counted
 from vertumnus.records.decisions import CandidateRow
 from vertumnus.records.faults import LOSSES
 from vertumnus.records.folds import RunFolds
@@ -89,7 +90,7 @@ def _never_arrived(start: RunStart, metrics: Metrics) -> tuple[str, ...]:
     """Return what an end before its time kept from the run."""
     planned = start.planned.requests if start.planned is not None else metrics.requests
     missing = planned - metrics.requests
-    return (f"{missing} of {planned} planned requests never arrived",) if missing > 0 else ()
+    return (f"{missing} of {counted(planned, 'planned request')} never arrived",) if missing > 0 else ()
 
 
 def _losses(folds: RunFolds) -> tuple[str, ...]:

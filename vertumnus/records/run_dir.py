@@ -17,6 +17,7 @@ import msgspec
 from msgspec import Struct
 
 from vertumnus.domain.errors import ConfigError
+from vertumnus.domain.wording import counted
 from vertumnus.records.atomic import sync_folder, write_whole
 from vertumnus.records.columns import TABLES_VERSION
 from vertumnus.records.log import is_locked
@@ -135,7 +136,9 @@ def find_run(runs_dir: Path, wanted: str = "latest") -> Listing:
         return fitting[0]
     if fitting:
         named = wanted or repr(wanted)
-        raise ConfigError(f"run {named}: {len(fitting)} runs in {runs_dir} fit; give more of the id")
+        raise ConfigError(
+            f"run {named}: {counted(len(fitting), 'run')} in {runs_dir} fit; give more of the id"
+        )
     if not listings:
         raise ConfigError(
             f"run {wanted}: no run in {runs_dir} yet; vertumnus +experiment=tool_agent makes one"

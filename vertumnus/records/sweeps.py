@@ -14,6 +14,7 @@ import msgspec
 from msgspec import Struct
 
 from vertumnus.domain.errors import ConfigError
+from vertumnus.domain.wording import counted
 from vertumnus.records.atomic import write_whole
 
 FOLDER = "sweeps"
@@ -77,7 +78,9 @@ def find_sweep(runs_dir: Path, wanted: str) -> SweepRecord | None:
     if not fitting:
         return None
     if len(fitting) > 1:
-        raise ConfigError(f"sweep {wanted}: {len(fitting)} sweeps in {runs_dir} fit: {', '.join(fitting)}")
+        raise ConfigError(
+            f"sweep {wanted}: {counted(len(fitting), 'sweep')} in {runs_dir} fit: {', '.join(fitting)}"
+        )
     file = runs_dir / FOLDER / f"{fitting[0]}.json"
     try:
         return msgspec.json.decode(file.read_bytes(), type=SweepRecord)

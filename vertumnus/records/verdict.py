@@ -65,7 +65,10 @@ def _end_reasons(metrics: Metrics) -> Iterator[str]:
 
 def _metric_reasons(metrics: Metrics) -> Iterator[str]:
     if metrics.cached_tokens > metrics.input_tokens:
-        yield f"{metrics.cached_tokens} cached tokens exceed {metrics.input_tokens} input tokens"
+        yield (
+            f"{counted(metrics.cached_tokens, 'cached token')} exceed "
+            f"{counted(metrics.input_tokens, 'input token')}"
+        )
     limit = max(SEND_LAG_FLOOR_S, SEND_LAG_SHARE * (metrics.ttft_mean_s or 0.0))
     if metrics.send_lag_p99_s is not None and metrics.send_lag_p99_s > limit:
         yield (

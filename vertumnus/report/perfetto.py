@@ -15,6 +15,7 @@ from typing import Any, TypeAlias
 import msgspec
 
 from vertumnus.domain.errors import ConfigError
+from vertumnus.domain.wording import counted
 from vertumnus.records.atomic import write_whole
 from vertumnus.report.output_file import file_problems
 from vertumnus.report.store import query
@@ -122,7 +123,7 @@ def _names(threads: Mapping[str, int]) -> Iterator[Event]:
 
 def _step(row: Mapping[str, Any], tid: int) -> Event:
     requests = row["requests"]
-    name = f"request {requests[0]}" if len(requests) == 1 else f"{len(requests)} requests"
+    name = f"request {requests[0]}" if len(requests) == 1 else counted(len(requests), "request")
     told = {key: row[key] for key in ("requests", "uncached_tokens", "cached_tokens", "cp_degree", "epoch")}
     if row["cancelled"]:
         told["cancelled"] = row["cancelled"]

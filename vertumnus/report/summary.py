@@ -51,7 +51,9 @@ def _asked(run: dict[str, Any]) -> str:
 def _counts(run: dict[str, Any]) -> str:
     parts = [f"{run[status]:,} {status}" for status in STATUSES if run[status]]
     if run["never_arrived"]:
-        parts.append(f"{run['never_arrived']:,} of {run['planned_requests']:,} planned ones never arrived")
+        parts.append(
+            f"{run['never_arrived']:,} of {counted(run['planned_requests'], 'planned one')} never arrived"
+        )
     measured = f"the last {run['measured_requests']:,} measured"
     bad = counted(run["skipped_rows"], "bad row") if run["skipped_rows"] else ""
     skipped = f"; {bad} of the trace skipped" if bad else ""

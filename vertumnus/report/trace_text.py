@@ -22,11 +22,11 @@ def _numbers(details: TraceDetails) -> Iterator[str]:
     rate = f", {(details.requests - 1) / details.span_s:.3g} req/s" if details.span_s else ""
     yield f"requests     {details.requests:,} in {details.span_s:,.3f} s ({span}{rate})"
     yield (
-        f"stamps       {details.distinct_timestamps:,} different ones, "
+        f"stamps       {counted(details.distinct_timestamps, 'different one')}, "
         f"at most {counted(details.max_same_timestamp, 'request')} at once"
     )
     yield (
-        f"input        {details.sum_input_tokens:,} tokens, mean {details.mean_input_tokens:,.2f}, "
+        f"input        {counted(details.sum_input_tokens, 'token')}, mean {details.mean_input_tokens:,.2f}, "
         f"P99 {details.p99_input_tokens:,.0f}"
     )
     yield (

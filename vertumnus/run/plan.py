@@ -6,6 +6,7 @@ from msgspec import Struct
 
 from vertumnus.config import RunConfig
 from vertumnus.domain.units import to_seconds
+from vertumnus.domain.wording import counted
 from vertumnus.policy.reconfig.initial import Candidate
 from vertumnus.run.capacity import pool_rate
 from vertumnus.run.initial import Sizing, size
@@ -35,8 +36,9 @@ def plan(config: RunConfig) -> str:
     lines = [
         f"{config.name}: {config.purpose}",
         f"workload   {stream.description}",
-        f"requests   {len(stream.rows):,} with {tokens:,} input tokens, blocks of {stream.block_tokens}",
-        f"pool       {config.cluster.gpus} prefill ranks: {config.cluster.initial_composition()}",
+        f"requests   {len(stream.rows):,} with {counted(tokens, 'input token')}, blocks of "
+        f"{stream.block_tokens}",
+        f"pool       {counted(config.cluster.gpus, 'prefill rank')}: {config.cluster.initial_composition()}",
         f"policy     {_tag(config.policy)}, controller {_tag(config.controller)}",
         *_load_lines(config, stream),
         *filter(None, [policy_warning(config), threshold_note(config, stream)]),

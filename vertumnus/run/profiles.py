@@ -5,6 +5,7 @@ from datetime import UTC, date, datetime
 from vertumnus.config import RunConfig
 from vertumnus.domain.errors import ConfigError
 from vertumnus.domain.profile import ModelProfile
+from vertumnus.domain.wording import counted
 from vertumnus.policy.policies.vllm_dp import VllmDpPolicy
 
 OLD_DAYS = 30
@@ -55,6 +56,6 @@ def _age(profile: ModelProfile, today: date) -> str | None:
     days = profile.age_days(today)
     if days is None:
         return None
-    told = "today" if days <= 0 else "1 day ago" if days == 1 else f"{days} days ago"
+    told = "today" if days <= 0 else f"{counted(days, 'day')} ago"
     doubt = ", which is long ago: do its numbers still hold?" if days >= OLD_DAYS else ""
     return f"measured {told} ({profile.measured_at}){doubt}"

@@ -7,6 +7,7 @@ from vertumnus.config import RunConfig
 from vertumnus.domain.errors import ConfigError
 from vertumnus.domain.request import Request, blocks_for
 from vertumnus.domain.units import Tokens
+from vertumnus.domain.wording import counted
 from vertumnus.policy.config import StaticPolicy
 from vertumnus.run.extent import extent_problems
 from vertumnus.trace.arrivals import mean_rate, with_arrivals
@@ -92,7 +93,7 @@ def threshold_note(config: RunConfig, stream: Stream) -> str | None:
         return None
     return (
         f"note: policy.length_threshold: found {threshold}, has no effect: the shortest prompt has "
-        f"{shortest} tokens, so all go to the largest degree"
+        f"{counted(shortest, 'token')}, so all go to the largest degree"
     )
 
 
@@ -105,7 +106,8 @@ def _unservable(config: RunConfig, rows: Sequence[TraceRow], block_tokens: Token
     if needed > largest * cluster.blocks_per_rank:
         yield (
             f"cluster.blocks_per_rank: found {cluster.blocks_per_rank}; request {place} has "
-            f"{longest.input_tokens} tokens = {needed} blocks of {block_tokens}, and the largest worker "
+            f"{counted(longest.input_tokens, 'token')} = {counted(needed, 'block')} of {block_tokens}, "
+            f"and the largest worker "
             f"(degree {largest}) holds {largest * cluster.blocks_per_rank}; "
             f"must be at least {-(-needed // largest)}"
         )
@@ -120,7 +122,7 @@ def _unservable(config: RunConfig, rows: Sequence[TraceRow], block_tokens: Token
         shortest = min(row.input_tokens for row in rows)
         yield (
             f"policy.length_threshold: found {policy.length_threshold}, but prompts have {shortest} to "
-            f"{longest.input_tokens} tokens, so none would go to the largest degree; "
+            f"{counted(longest.input_tokens, 'token')}, so none would go to the largest degree; "
             f"must be below {longest.input_tokens}"
         )
     if config.model is not None and sequence > config.model.max_position:

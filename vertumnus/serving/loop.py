@@ -16,6 +16,7 @@ from vertumnus.domain.jobs import AnyOutcome, Outcome
 from vertumnus.domain.orders import AnyOrder, Forecast, SetTimer
 from vertumnus.domain.request import Request
 from vertumnus.domain.units import Nanoseconds
+from vertumnus.domain.wording import counted
 from vertumnus.policy.control_plane import ControlPlane
 from vertumnus.serving.engine import Engine
 from vertumnus.serving.follow_ups import FollowUps
@@ -74,7 +75,8 @@ class Loop:
             event = self._engine.next()
             if event is None:
                 raise InvariantError(
-                    f"nothing is under way and {self.arrived - self.ended} requests are open"
+                    f"nothing is under way and "
+                    f"{counted(self.arrived - self.ended, 'request is', 'requests are')} open"
                 )
             self.take(event)
             if after_event is not None:
@@ -154,4 +156,7 @@ class Loop:
         # a timer always follows the last one, so an idle pool would tick for ever
         stuck = self._arrivals is None and not self._fleet.is_busy and self.ended < self.arrived
         if stuck:
-            raise InvariantError(f"no job is under way and {self.arrived - self.ended} requests are open")
+            raise InvariantError(
+                f"no job is under way and "
+                f"{counted(self.arrived - self.ended, 'request is', 'requests are')} open"
+            )

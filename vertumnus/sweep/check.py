@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from vertumnus.config import RunConfig, plain_config
 from vertumnus.domain.errors import ConfigError
+from vertumnus.domain.wording import counted
 from vertumnus.live.plan import require_packages
 from vertumnus.records.run_row import canonical_json
 from vertumnus.run.stream import Stream, read_stream, require_servable
@@ -37,7 +38,7 @@ def told_once(found: Sequence[tuple[str, str]], jobs: int) -> list[str]:
         holders.setdefault(problem, []).append(job)
     told = []
     for problem, having in holders.items():
-        more = f" and {len(having) - 1} more jobs" if len(having) > 1 else ""
+        more = f" and {counted(len(having) - 1, 'more job')}" if len(having) > 1 else ""
         told.append(problem if len(having) == jobs else f"{having[0]}{more}: {problem}")
     return told
 

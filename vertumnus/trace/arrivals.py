@@ -110,7 +110,8 @@ def _at_rate(stamps: list[Nanoseconds], rate: float) -> list[Nanoseconds]:
     span_ns = stamps[-1]
     if span_ns == 0:
         raise ConfigError(
-            f"arrival: all {len(stamps)} requests of the window arrive at once, so that no gap can be scaled "
+            f"arrival: all {counted(len(stamps), 'request')} of the window arrive at once, so that no "
+            f"gap can be scaled "
             f"to {rate:.4g} requests/s (arrival.rate, or arrival.load); use arrival.process=poisson, "
             "arrival.jitter=uniform_tick or more requests (workload.requests)"
         )

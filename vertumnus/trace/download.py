@@ -10,6 +10,7 @@ from urllib.error import HTTPError, URLError
 from urllib.request import Request, urlopen
 
 from vertumnus.domain.errors import ConfigError, VertumnusError
+from vertumnus.domain.wording import counted
 
 CHUNK_BYTES = 1 << 20
 TIMEOUT_S = 30.0
@@ -109,7 +110,9 @@ def _copy(response: HTTPResponse, file: BinaryIO, start: int, total: int | None,
     file.flush()
     os.fsync(file.fileno())
     if total is not None and have < total:
-        raise DownloadFailed(f"{response.url}: it ended after {have:,} of {total:,} bytes; {GOES_ON}")
+        raise DownloadFailed(
+            f"{response.url}: it ended after {have:,} of {counted(total, 'byte')}; {GOES_ON}"
+        )
 
 
 def _require(path: Path, wanted: str | None, otherwise: str) -> str:

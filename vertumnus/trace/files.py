@@ -118,7 +118,7 @@ def in_order(rows: Iterable[TraceRow], held: int) -> Iterator[TraceRow]:
     latest_ns = -1
     for place, row in enumerate(rows):
         if row.arrival_ns < latest_ns:
-            raise OutOfOrder(f"row {place} is more than {held} rows too late")
+            raise OutOfOrder(f"row {place} is more than {counted(held, 'row')} too late")
         entry = (row.arrival_ns, place, row)
         if len(waiting) < held:
             heapq.heappush(waiting, entry)

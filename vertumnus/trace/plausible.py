@@ -10,6 +10,7 @@ from statistics import median
 
 from vertumnus.domain.request import blocks_for
 from vertumnus.domain.units import Nanoseconds, Tokens
+from vertumnus.domain.wording import counted
 from vertumnus.trace.formats.known import UNIT_NS, Unit
 from vertumnus.trace.rows import TraceRow
 
@@ -34,7 +35,7 @@ def unit_problem(stamps: Sequence[Nanoseconds], unit: Unit) -> str | None:
     if _is_plausible(stamps) or not _is_plausible(others):
         return None
     return (
-        f"workload.unit: found {unit}, must be {OTHER[unit]}: the {len(stamps):,} rows span "
+        f"workload.unit: found {unit}, must be {OTHER[unit]}: the {counted(len(stamps), 'row')} span "
         f"{duration(others[-1] - others[0])} as {OTHER[unit]}, {duration(stamps[-1] - stamps[0])} as {unit}"
     )
 
@@ -49,8 +50,9 @@ def block_problem(rows: Sequence[TraceRow], block_tokens: Tokens) -> str | None:
     if 2 * breaking <= len(rows) or fitting is None:
         return None
     return (
-        f"workload.block_tokens: found {block_tokens}, but {breaking} of the first {len(rows)} rows have "
-        f"another number of hash_ids than ceil(input_length / {block_tokens}); {fitting} would fit them all"
+        f"workload.block_tokens: found {block_tokens}, but in {breaking} of the first "
+        f"{counted(len(rows), 'row')} hash_ids are not ceil(input_length / {block_tokens}); "
+        f"{fitting} would fit them all"
     )
 
 

@@ -38,7 +38,7 @@ def _ticks(details: TraceDetails) -> Iterator[str]:
         yield "all requests share one stamp, or have none; arrival.process=poisson spreads them"
     else:
         yield (
-            f"ticks: {details.requests:,} requests share {distinct:,} stamps, "
+            f"ticks: {counted(details.requests, 'request')} share {counted(distinct, 'stamp')}, "
             f"{details.span_s / (distinct - 1):.3g} s apart on average, "
             f"up to {details.max_same_timestamp} at once; arrival.jitter=uniform_tick spreads them, "
             "which changes results and is recorded"

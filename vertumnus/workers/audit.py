@@ -6,6 +6,7 @@ from typing import NamedTuple
 from vertumnus.domain.cluster import covers
 from vertumnus.domain.errors import InvariantError
 from vertumnus.domain.units import BlockKey
+from vertumnus.domain.wording import counted
 from vertumnus.workers.copies import Copy
 from vertumnus.workers.fleet_state import FleetState
 from vertumnus.workers.worker import Occupancy, Worker
@@ -64,14 +65,17 @@ def _check_slots(worker: Worker, here: list[Occupancy], copies: Collection[Copy]
     arriving = sum(len(copy.slots) for copy in copies if copy.destination is worker)
     private = sum(len(occupancy.private) for occupancy in here)
     if worker.cache.used != worker.cache.resident + private + arriving:
-        raise InvariantError(f"worker {worker.group}: {worker.cache.used} slots used, not all accounted for")
+        raise InvariantError(
+            f"worker {worker.group}: {counted(worker.cache.used, 'slot')} used, not all accounted for"
+        )
 
 
 def _check_handoffs(worker: Worker, here: list[Occupancy]) -> None:
     blocks = sum(len(occupancy.slots) for occupancy in here if occupancy.is_handing_off)
     if blocks != worker.handoff_blocks:
         raise InvariantError(
-            f"worker {worker.group}: hand-offs hold {blocks} blocks, counted {worker.handoff_blocks}"
+            f"worker {worker.group}: hand-offs hold {counted(blocks, 'block')}, counted "
+            f"{worker.handoff_blocks}"
         )
 
 
@@ -79,7 +83,7 @@ def _check_pins(worker: Worker, here: list[Occupancy], copies: Collection[Copy])
     pinned = _used_keys(here) | _copied_keys(worker, copies)
     if len(pinned) != worker.cache.pinned:
         raise InvariantError(
-            f"worker {worker.group}: {worker.cache.pinned} blocks pinned, {len(pinned)} in use"
+            f"worker {worker.group}: {counted(worker.cache.pinned, 'block')} pinned, {len(pinned)} in use"
         )
 
 

@@ -21,6 +21,7 @@ from vertumnus.domain.cluster import CpGroup
 from vertumnus.domain.errors import InvariantError
 from vertumnus.domain.facts import Evicted
 from vertumnus.domain.units import BlockKey, Nanoseconds, Rank, SlotId
+from vertumnus.domain.wording import counted
 from vertumnus.workers.free_slots import FreeSlots
 
 
@@ -142,7 +143,7 @@ class BlockCache:
         The caller has asked `has_room`. Raises InvariantError, changing nothing, when there is none.
         """
         if not self.has_room(blocks):
-            raise InvariantError(f"worker {self._group}: no room for {blocks} blocks")
+            raise InvariantError(f"worker {self._group}: no room for {counted(blocks, 'block')}")
         evicted = self._evict(blocks - self._free_count) if blocks > self._free_count else ()
         self._free_count -= blocks
         return Reservation([self._take(first_block + i) for i in range(blocks)], evicted)
@@ -227,7 +228,7 @@ class BlockCache:
         returned = [slot for free in self._free for slot in free.returned]
         slots = [*returned, *(block.slot for block in self._resident.values())]
         if len(returned) + sum(map(len, never_used)) != self._free_count:
-            raise InvariantError(f"worker {self._group}: {self._free_count} slots are counted as free")
+            raise InvariantError(f"worker {self._group}: {counted(self._free_count, 'slot')} counted as free")
         if len({*slots}) != len(slots) or any(slot in fresh for fresh in never_used for slot in slots):
             raise InvariantError(
                 f"worker {self._group}: a slot is free twice, or free and in use, or held twice"

@@ -5,7 +5,7 @@ from typing import NamedTuple
 from vertumnus.domain.cluster import CpGroup
 from vertumnus.domain.errors import ConfigError
 from vertumnus.domain.units import BlockKey, Nanoseconds, to_seconds
-from vertumnus.domain.wording import byte_size
+from vertumnus.domain.wording import byte_size, counted
 from vertumnus_console.replay import Replay
 from vertumnus_console.words import duration
 
@@ -36,7 +36,7 @@ def copy_places(replay: Replay, key: BlockKey, now: Nanoseconds) -> tuple[Place,
             continue
         size = byte_size(plan.blocks * control.prefixes.transfers.links.block_bytes)
         took = duration(to_seconds(plan.ready_ns - now))
-        text = f"{plan.blocks} of {len(plan.path)} blocks, {size} from {plan.source}, in {took}"
+        text = f"{plan.blocks} of {counted(len(plan.path), 'block')}, {size} from {plan.source}, in {took}"
         possible.append((plan.ready_ns, Place(worker, text, True)))
     return (*(place for _, place in sorted(possible)), *others)
 
@@ -57,7 +57,7 @@ def reclaim_places(replay: Replay, key: BlockKey) -> tuple[Place, ...]:
     )
     return (
         *(
-            Place(worker, f"{count} blocks, {byte_size(count * block_bytes)}", True)
+            Place(worker, f"{counted(count, 'block')}, {byte_size(count * block_bytes)}", True)
             for count, worker in possible
         ),
         *(_impossible(worker, why) for worker, why in plans.items() if isinstance(why, str)),

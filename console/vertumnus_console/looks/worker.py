@@ -2,6 +2,7 @@
 
 from vertumnus.domain.cluster import CpGroup
 from vertumnus.domain.units import Nanoseconds, to_seconds
+from vertumnus.domain.wording import counted
 from vertumnus.policy.placement import Decision, Offer
 from vertumnus.policy.policies.why import runner_up
 from vertumnus_console.looks.queues import queues
@@ -32,7 +33,10 @@ def _load(replay: Replay, group: CpGroup, now: Nanoseconds) -> str:
     loads = {each: replay.folds.busy.load(each, now) for each in replay.pool.control.pool.groups}
     mean = sum(load.share for load in loads.values()) / len(loads)
     mine = replay.folds.busy.load(group, now)
-    return f"last minute: {mine.steps} steps, busy {mine.share:.0%} of it; all workers on average {mean:.0%}"
+    return (
+        f"last minute: {counted(mine.steps, 'step')}, busy {mine.share:.0%} of it; all workers on "
+        f"average {mean:.0%}"
+    )
 
 
 def _running(replay: Replay, group: CpGroup) -> list[str]:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from textual.content import Content
 
+from vertumnus.domain.wording import counted
 from vertumnus_console.events import Event
 from vertumnus_console.panes.page import Page
 from vertumnus_console.player import Snapshot
@@ -53,7 +54,11 @@ def event_line(event: Event) -> Content:
 def move_line(move: MoveView) -> Content:
     """Return a change of composition under way with its bar."""
     left = ", ".join(map(str, move.undrained))
-    doing = f"draining {left}" if left else f"{move.ranks - move.unadopted} of {move.ranks} ranks adopted"
+    doing = (
+        f"draining {left}"
+        if left
+        else f"{move.ranks - move.unadopted} of {counted(move.ranks, 'rank')} adopted"
+    )
     return Content.assemble(
         (bar(move.progress, BAR), "$text-accent"), f" {move.progress:4.0%}  {move.move}: {doing}"
     )

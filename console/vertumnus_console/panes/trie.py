@@ -3,6 +3,7 @@
 from textual.content import Content
 
 from vertumnus.domain.units import BlockKey, to_seconds
+from vertumnus.domain.wording import counted
 from vertumnus_console.looks.trie import Prefix, PrefixUse, TrieLook, trie
 from vertumnus_console.panes.table import Column, Table
 from vertumnus_console.player import Look, Snapshot
@@ -36,7 +37,7 @@ class TriePane(Table):
         look: TrieLook = looked.content
         self._shown = look
         self._prefixes = look.prefixes
-        self.border_title = f"{look.nodes:,} blocks known, {look.wanted:,} of them wanted"
+        self.border_title = f"{counted(look.nodes, 'block')} known, {look.wanted:,} of them wanted"
         self.fill([row(prefix) for prefix in look.prefixes])
 
     @property
@@ -65,7 +66,7 @@ def told(use: PrefixUse) -> Content:
     """Return one prefix, looked at closely."""
     prefix = use.prefix
     lines = [
-        f"prefix {prefix.key}: {prefix.tokens:,} tokens in {prefix.blocks} blocks",
+        f"prefix {prefix.key}: {counted(prefix.tokens, 'token')} in {counted(prefix.blocks, 'block')}",
         "",
         "degree   access   missed   replicas",
         *(

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
+from vertumnus.domain.wording import counted
 from vertumnus.records.provenance import cpu_model, git_revision, library_versions
 
 BUSY_SHARE = 0.2
@@ -63,7 +64,7 @@ def load_warning(others: float | None, cores: int) -> str | None:
     """Return what to say when *others* use a large share of the cores; None when they do not."""
     if others is None or others <= BUSY_SHARE:
         return None
-    return f"others use {others:.0%} of the {cores} cores: expect long times and a wide spread"
+    return f"others use {others:.0%} of the {counted(cores, 'core')}: expect long times and a wide spread"
 
 
 def cpu_ticks() -> CpuTicks | None:

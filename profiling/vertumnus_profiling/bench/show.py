@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import TextIO
 
+from vertumnus.domain.wording import counted
 from vertumnus_profiling.bench.machine import Machine
 from vertumnus_profiling.bench.measure import Result, Skipped, Unit
 
@@ -49,7 +50,7 @@ def heading(machine: Machine) -> str:
     libraries = ", ".join(f"{name} {version}" for name, version in machine.versions.items())
     return "\n".join(
         (
-            f"machine    {machine.cpu_model or 'unknown processor'}, {machine.cores} cores",
+            f"machine    {machine.cpu_model or 'unknown processor'}, {counted(machine.cores, 'core')}",
             f"software   {libraries}",
             f"revision   {machine.git_revision or 'no checkout'}",
             f"load       {'unknown' if load is None else f'{load:.0%} of the cores in use at the start'}",

@@ -14,6 +14,7 @@ from vertumnus.commandline.overrides import for_hydra, job_words
 from vertumnus.commandline.parser import Parser
 from vertumnus.config import RunConfig, did_you_mean, to_run_config
 from vertumnus.domain.errors import ConfigError
+from vertumnus.domain.wording import counted
 from vertumnus.trace.formats.known import KNOWN
 from vertumnus.trace.formats.parquet import ParquetRows
 from vertumnus.trace.formats.sniff import sniff
@@ -60,7 +61,8 @@ def read_options(words: Sequence[str]) -> Options:
     files = [word for word in read.words if "=" not in word and not word.startswith(("+", "~"))]
     if len(files) > 1:
         raise ConfigError(
-            f"found {len(files)} traces ({', '.join(files)}), must be one; workload.mix adds others"
+            f"found {counted(len(files), 'trace')} ({', '.join(files)}), must be one; workload.mix "
+            f"adds others"
         )
     overrides = [word for word in read.words if word not in files]
     base = ("backend=sim", "controller=off", *_trace_words(files, overrides), *_model_words(overrides))
@@ -173,7 +175,7 @@ def _model_words(overrides: Sequence[str]) -> list[str]:
     profiles = [name for name in of_model if not any(name.startswith(f"{other}-") for other in of_model)]
     if "profile" not in keys and len(profiles) != 1:
         known = sorted({name.partition("-")[0] for name in option_files("profile") if "-" in name})
-        found = f"{len(profiles)} profiles" if profiles else "no profile"
+        found = counted(len(profiles), "profile") if profiles else "no profile"
         raise ConfigError(
             f"model={named[-1]}: {found} of that name{did_you_mean(named[-1], known)}; profile=NAME names one"
         )

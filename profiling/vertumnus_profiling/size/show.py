@@ -68,7 +68,7 @@ def _head(answer: Answer, options: Options) -> Iterator[str]:
     assert profile is not None, "a simulated run has one"
     yield f"SIMULATED with {profile.model} on {profile.hardware}, {config.cluster.gpus} GPUs"
     yield (
-        f"sized on the first half of {config.workload.name}, {first.requests:,} requests at "
+        f"sized on the first half of {config.workload.name}, {counted(first.requests, 'request')} at "
         f"{answer.planned_rate:.3g} req/s; judged on the second, {second.requests:,} at "
         f"{_later_rate(answer, options):.3g} req/s"
     )

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from vertumnus.commandline.columns import in_columns
+from vertumnus.domain.wording import counted
 from vertumnus_profiling.tune.judge import Judgement
 from vertumnus_profiling.tune.objectives import Objective
 from vertumnus_profiling.tune.search import UNTUNED, Found
@@ -25,7 +26,7 @@ def show_found(
     sign = 1.0 if objective.least else -1.0
     if found.trial == UNTUNED:
         print(
-            f"no trial beat the untuned config on the {slices} training slices "
+            f"no trial beat the untuned config on the {counted(slices, 'training slice')} "
             f"({objective.show(sign * found.untuned_cost)}); nothing is written"
         )
         return
@@ -34,7 +35,8 @@ def show_found(
     print(in_columns(rows))
     print(
         f"training: {objective.show(sign * found.untuned_cost)} untuned, "
-        f"{objective.show(sign * found.cost)} tuned, mean over {slices} slices (best of many, so too good)"
+        f"{objective.show(sign * found.cost)} tuned, mean over {counted(slices, 'slice')} (best of "
+        f"many, so too good)"
     )
 
 

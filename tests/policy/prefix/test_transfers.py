@@ -60,7 +60,7 @@ def test_the_audit_finds_a_link_that_nobody_holds() -> None:
     book = a_book()
     book.begin((7,), 0, (0,), RIGHT, "inter", "manager", None, 0)
     book.links.release(1, 0)
-    with pytest.raises(InvariantError, match="0 links reserved for 1 transfers"):
+    with pytest.raises(InvariantError, match="0 links reserved for 1 transfer"):
         book.check()
 
 

@@ -142,7 +142,7 @@ def test_a_cooldown_follows_a_transition() -> None:
     signals = feed(trigger, *[a_report(BUSY)] * 4)
     assert directions(signals) == [None, None, None, "split"]
     assert [signal.persistence for signal in signals] == [0, 0, 1, 2]
-    assert signals[0].reason.endswith("cooling down, 1 more windows")
+    assert signals[0].reason.endswith("cooling down, 1 more window")
 
 
 def test_the_new_mix_is_stable_after_a_transition() -> None:

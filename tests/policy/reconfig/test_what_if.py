@@ -10,6 +10,7 @@ from vertumnus.domain.facts import ForecastFailed, ForecastFinished, OperatorAct
 from vertumnus.domain.move import Move
 from vertumnus.domain.orders import AnyOrder, Drain, Forecast, NoteWindow
 from vertumnus.domain.units import SECOND
+from vertumnus.domain.wording import counted
 from vertumnus.policy.composer import WINDOW
 from vertumnus.policy.reconfig.config import WhatIfController
 from vertumnus.policy.reconfig.verdict import PoolView, Verdict
@@ -199,7 +200,7 @@ def test_a_transition_forgets_and_cools_down() -> None:
     rig.window(1.0, 0.8)
     rig.controller.note_transition()
     for left in (1, 0):
-        assert the_note(rig.close()).reason == f"cooling down, {left} more windows"
+        assert the_note(rig.close()).reason == f"cooling down, {counted(left, 'more window')}"
     assert rig.window(1.0, 0.8).move is None
     assert rig.window(1.0, 0.8).move == SPLIT
 

@@ -44,7 +44,7 @@ def test_the_text_and_the_csv(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     assert table[0] == ["SIMULATED", "whole", "run", "baseline", "policy=paper"]
     assert ["policy=paper", "3", "4.533", "s", "baseline"] in table
     assert any(line[:3] == ["policy=homo", "3", "3"] and line[-1] == "best" for line in table)
-    assert re.search(r"left out: 1 of 7 jobs of trial-\w+ have no run yet: policy=homo seed=3; --resume", out)
+    assert re.search(r"left out: 1 of 7 jobs of trial-\w+ has no run yet: policy=homo seed=3; --resume", out)
     assert main(["compare", "--runs-dir", str(tmp_path), "--metric", "mean_ttft", "--csv"]) == OK
     rows = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
     assert [(row["group"], row["mark"]) for row in rows] == [("policy=paper", ""), ("policy=homo", "best")]

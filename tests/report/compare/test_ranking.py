@@ -99,7 +99,7 @@ def test_the_table_for_people(tmp_path: Path, capsys: pytest.CaptureFixture[str]
 @pytest.mark.parametrize(
     ("simulated", "executed", "told"),
     [
-        (SIMULATED, {}, "found 9 simulated and 0 executed runs, needs both"),
+        (SIMULATED, {}, "found 9 simulated runs and 0 executed runs, needs both"),
         (
             {"slow": (1.0,), "fast": (0.5,)},
             {"other": (1.0,), "fast": (0.5,)},

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 
 from vertumnus.domain.units import Nanoseconds
+from vertumnus.domain.wording import counted
 from vertumnus.policy.config import PolicyConfig
 from vertumnus.policy.placement import Decision, Offer
 from vertumnus.policy.policies.cache_first import CacheFirstPolicy
@@ -92,7 +93,7 @@ def legend(policy: PolicyConfig) -> Iterator[tuple[str, str]]:
 def _only(offers: int) -> str:
     if offers == 1:
         return "worker that could take it"
-    return f"one of {offers} candidates that the policy's rule allows"
+    return f"one of {counted(offers, 'candidate')} that the policy's rule allows"
 
 
 def _formula(policy: PolicyConfig) -> str:
@@ -128,7 +129,7 @@ def _differences(policy: PolicyConfig, chosen: Offer, other: Offer) -> list[str]
 
 def _cached(chosen: Offer, other: Offer) -> Iterator[str]:
     if chosen.cached_tokens != other.cached_tokens:
-        yield f"cached {chosen.cached_tokens:,} tokens, there {other.cached_tokens:,}"
+        yield f"cached {counted(chosen.cached_tokens, 'token')}, there {other.cached_tokens:,}"
 
 
 def _ms(nanoseconds: Nanoseconds) -> str:

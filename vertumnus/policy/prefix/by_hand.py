@@ -11,6 +11,7 @@ from vertumnus.domain.cluster import CpGroup
 from vertumnus.domain.errors import ConfigError
 from vertumnus.domain.orders import Reclaim, Transfer, TransferReason
 from vertumnus.domain.units import BlockKey, Blocks, Nanoseconds, Rank
+from vertumnus.domain.wording import counted
 from vertumnus.policy.candidates import WorkerState
 from vertumnus.policy.pool import PoolState
 from vertumnus.policy.prefix.index import PrefixIndex
@@ -74,7 +75,9 @@ class PrefixHand:
         if first == len(path):
             raise ConfigError(f"copy: {destination} holds all of it")
         if state.capacity_blocks < len(path):
-            raise ConfigError(f"copy: {destination} has {state.capacity_blocks} blocks, it takes {len(path)}")
+            raise ConfigError(
+                f"copy: {destination} has {counted(state.capacity_blocks, 'block')}, it takes {len(path)}"
+            )
         if self._transfers.bringing(destination, path[first]) is not None:
             raise ConfigError(f"copy: it is on its way to {destination} already")
         source = self._source(held, first, destination)

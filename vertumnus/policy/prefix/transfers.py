@@ -14,6 +14,7 @@ from vertumnus.domain.cluster import CpGroup
 from vertumnus.domain.errors import InvariantError
 from vertumnus.domain.orders import Origin, Transfer, TransferReason
 from vertumnus.domain.units import BlockKey, Blocks, Nanoseconds, Rank, RequestId
+from vertumnus.domain.wording import counted
 from vertumnus.policy.links import Links
 from vertumnus.policy.pool import PoolState
 
@@ -96,7 +97,9 @@ class TransferBook:
     def check(self) -> None:
         """Raise InvariantError unless links and pending blocks are those of the transfers under way."""
         if len(self.links) != len(self._under_way):
-            raise InvariantError(f"{len(self.links)} links reserved for {len(self._under_way)} transfers")
+            raise InvariantError(
+                f"{counted(len(self.links), 'link')} reserved for {counted(len(self._under_way), 'transfer')}"
+            )
         for destination, pending in self._pending.items():
             if any(self._under_way[i].destination != destination for i in pending.values()):
                 raise InvariantError(f"worker {destination}: pending blocks of another worker's transfer")

@@ -15,6 +15,7 @@ from vertumnus.domain.cluster import Composition
 from vertumnus.domain.errors import ConfigError
 from vertumnus.domain.profile import Kappa
 from vertumnus.domain.units import Nanoseconds
+from vertumnus.domain.wording import counted
 
 LEAST_SHARE = 0.1
 """A line that falls steeply is not followed below this share of the least known kappa."""
@@ -95,5 +96,7 @@ def _row_problems(degree: int, row: _Row) -> list[str]:
         if not 0.0 < kappa < inf
     ]
     if row[0][0] < 1:
-        found.append(f"profile.capacity.{degree}: found a pool of {row[0][0]} workers, must be at least 1")
+        found.append(
+            f"profile.capacity.{degree}: found a pool of {counted(row[0][0], 'worker')}, must be at least 1"
+        )
     return found

@@ -97,7 +97,7 @@ def _count_problems(kind: Direction, workers: tuple[CpGroup, ...]) -> Iterator[s
     if len(workers) != wanted:
         yield f"found {counted(len(workers), 'worker')}, a {kind} takes {wanted}"
     elif len(set(workers)) != wanted:
-        yield f"found {workers[0]} twice, a {kind} takes {wanted} workers"
+        yield f"found {workers[0]} twice, a {kind} takes two workers"
 
 
 def _presence_problems(
@@ -132,7 +132,10 @@ def _merge_problems(workers: tuple[CpGroup, ...], lattice: Lattice) -> Iterator[
     if second != first.sibling:
         yield f"{first} and {second} are not siblings; {first} merges only with {first.sibling}"
     elif parent.degree > lattice.ranks_per_node:
-        yield (f"{parent} would not fit a node of {lattice.ranks_per_node} ranks (cluster.ranks_per_node)")
+        yield (
+            f"{parent} would not fit a node of {counted(lattice.ranks_per_node, 'rank')} "
+            f"(cluster.ranks_per_node)"
+        )
     elif parent.degree not in lattice.degrees:
         yield _unsupported(parent.degree, lattice)
 

@@ -20,6 +20,7 @@ from msgspec import Struct
 from vertumnus.domain.cluster import Composition
 from vertumnus.domain.move import Direction
 from vertumnus.domain.units import to_seconds
+from vertumnus.domain.wording import counted
 from vertumnus.policy.reconfig.capacity import Capacity
 from vertumnus.policy.reconfig.conditions import Cause, Condition, StableMix, mix_change, strain
 from vertumnus.policy.reconfig.config import Thresholds
@@ -142,7 +143,7 @@ class Trigger:
         if changed is not None and changed.direction != leading.direction:
             parts.append(f"capacity goes before the mix ({changed.text})")
         if is_cooling:
-            parts.append(f"cooling down, {self._cooling} more windows")
+            parts.append(f"cooling down, {counted(self._cooling, 'more window')}")
         elif persistence < self._thresholds.persistence:
             parts.append(f"window {persistence} of {self._thresholds.persistence}")
         return "; ".join(parts)

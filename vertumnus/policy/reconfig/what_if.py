@@ -16,6 +16,7 @@ from vertumnus.domain.forecast import ForecastOutcome
 from vertumnus.domain.move import Direction, Move
 from vertumnus.domain.orders import AnyOrder, Forecast, NoteWindow
 from vertumnus.domain.units import SECOND, Nanoseconds, Tokens, to_ns
+from vertumnus.domain.wording import counted
 from vertumnus.policy.reconfig.choose import ranked
 from vertumnus.policy.reconfig.config import WhatIfController
 from vertumnus.policy.reconfig.evidence import Evidence, Gain
@@ -138,7 +139,7 @@ class WhatIf:
     def _reason_not_to_ask(self, view: PoolView, candidates: Sequence[Move]) -> str:
         if self._cooling:
             self._cooling -= 1
-            return f"cooling down, {self._cooling} more windows"
+            return f"cooling down, {counted(self._cooling, 'more window')}"
         if self._open is not None:
             return f"the forecast of window {self._open.report.index} is still being made"
         if view.busy:

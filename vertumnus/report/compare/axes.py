@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from vertumnus.domain.errors import ConfigError
+from vertumnus.domain.wording import counted
 from vertumnus.report.compare.members import Member
 
 NO_AXIS = ("seed", "runs_dir", "hydra.searchpath")
@@ -115,5 +116,5 @@ def _nothing_to_compare(runs: Sequence[Member], differ: Sequence[str]) -> str:
     if len(runs) == 1:
         return "nothing to compare: found 1 run, needs two that differ"
     if not differ:
-        return f"nothing to compare: the {len(runs)} runs differ in nothing but the seed"
+        return f"nothing to compare: the {counted(len(runs), 'run')} differ in nothing but the seed"
     return f"nothing to compare: no two runs served the same arrivals; what differs: {', '.join(differ)}"

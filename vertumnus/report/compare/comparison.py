@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from vertumnus.domain.errors import ConfigError
+from vertumnus.domain.wording import counted
 from vertumnus.report.compare.axes import Axes, label, split
 from vertumnus.report.compare.members import Member, Members
 from vertumnus.report.compare.metrics import Metric
@@ -121,6 +122,6 @@ def _baseline(groups: Sequence[str], wanted: str | None) -> str:
         return groups[0]
     fitting = [group for group in groups if group == wanted] or [g for g in groups if wanted in g]
     if len(fitting) != 1:
-        found = "no such group" if not fitting else f"{len(fitting)} groups fit"
+        found = "no such group" if not fitting else counted(len(fitting), "group fits", "groups fit")
         raise ConfigError(f"--baseline {wanted}: {found}; there are: {', '.join(groups)}")
     return fitting[0]

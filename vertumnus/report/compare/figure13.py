@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from vertumnus.domain.errors import ConfigError
+from vertumnus.domain.wording import counted
 from vertumnus.report.compare.axes import label, split
 from vertumnus.report.compare.members import Member, Members
 from vertumnus.report.compare.metrics import METRICS
@@ -97,7 +98,8 @@ def _grouped(members: Members) -> tuple[list[Member], dict[str, str]]:
         raise ConfigError("--figure 13: found simulated and executed runs; name those of one kind")
     if not fixed or len(fixed) == len(runs):
         raise ConfigError(
-            f"--figure 13: found {len(fixed)} runs with controller=off and {len(runs) - len(fixed)} others, "
+            f"--figure 13: found {counted(len(fixed), 'run')} with controller=off and "
+            f"{counted(len(runs) - len(fixed), 'other')}, "
             "needs fixed compositions and adaptive runs: vertumnus +experiment=reconfigure -m"
         )
     groups = {run.run_id: str(run.row["composition"]) for run in fixed}

@@ -6,6 +6,7 @@ from statistics import fmean
 from typing import NamedTuple
 
 from vertumnus.domain.errors import ConfigError
+from vertumnus.domain.wording import counted
 from vertumnus.report.compare.axes import differing, label
 from vertumnus.report.compare.members import Member, Members
 from vertumnus.report.compare.metrics import METRICS, Metric
@@ -106,7 +107,8 @@ def _require_both(runs: Sequence[Member]) -> None:
     off = sum(map(_is_off, runs))
     if off in (0, len(runs)):
         raise ConfigError(
-            f"--figure 14: found {off} runs with cache=off and {len(runs) - off} with a prefix manager, "
+            f"--figure 14: found {counted(off, 'run')} with cache=off and {len(runs) - off} with a "
+            f"prefix manager, "
             "needs both: vertumnus +experiment=cache_ablation -m"
         )
 

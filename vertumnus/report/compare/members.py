@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from vertumnus.domain.errors import ConfigError
+from vertumnus.domain.wording import counted
 from vertumnus.records.run_dir import find_run
 from vertumnus.records.sweeps import SweepJob, SweepRecord, find_sweep, list_sweeps
 from vertumnus.report.store import query
@@ -105,8 +106,10 @@ def _runs_of(record: SweepRecord, rows: Iterable[Mapping[str, Any]]) -> tuple[li
 
 def _missing(record: SweepRecord, jobs: Sequence[SweepJob]) -> str:
     rest = f" and {len(jobs) - 1} more" if len(jobs) > 1 else ""
+    has = "has" if len(jobs) == 1 else "have"
     return (
-        f"{len(jobs)} of {len(record.jobs)} jobs of {record.sweep} have no run yet: {' '.join(jobs[0].words)}"
+        f"{len(jobs)} of {counted(len(record.jobs), 'job')} of {record.sweep} {has} no run yet: "
+        f"{' '.join(jobs[0].words)}"
         f"{rest}; --resume {record.sweep} goes on with them"
     )
 

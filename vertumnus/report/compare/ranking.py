@@ -7,6 +7,7 @@ from statistics import fmean
 from typing import Literal, NamedTuple, TypeAlias
 
 from vertumnus.domain.errors import ConfigError
+from vertumnus.domain.wording import counted
 from vertumnus.report.compare.axes import differing, label
 from vertumnus.report.compare.members import Member, Members
 from vertumnus.report.compare.metrics import METRICS, Metric
@@ -83,9 +84,9 @@ def ranking(_runs_dir: Path, members: Members) -> Ranking:
 def _require_both(runs: Mapping[str, Sequence[Member]], groups: Mapping[str, str]) -> None:
     found = {kind: {groups[run.run_id] for run in of} for kind, of in runs.items()}
     if not all(found.values()):
-        counts = " and ".join(f"{len(of)} {kind}" for kind, of in runs.items())
+        counts = " and ".join(counted(len(of), f"{kind} run") for kind, of in runs.items())
         raise ConfigError(
-            f"--figure ranking: found {counts} runs, needs both: name two sweeps, "
+            f"--figure ranking: found {counts}, needs both: name two sweeps, "
             "as +experiment=routing_live -m makes them with and without backend=sim model=none"
         )
     if len(found["simulated"] & found["executed"]) < 2:

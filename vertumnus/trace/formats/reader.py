@@ -9,6 +9,7 @@ from typing import NamedTuple
 from vertumnus.domain.errors import ConfigError
 from vertumnus.domain.request import blocks_for
 from vertumnus.domain.units import Tokens
+from vertumnus.domain.wording import counted
 from vertumnus.trace.config import WorkloadConfig
 from vertumnus.trace.formats.documents import LEvalRows, ShareGptRows
 from vertumnus.trace.formats.fields import RowError
@@ -202,6 +203,6 @@ class TraceReader:
     def _wrong_blocks(self, row: TraceRow) -> str:
         expected = blocks_for(row.input_tokens, self._block_tokens)
         return (
-            f"hash_ids: expected {expected} {'block' if expected == 1 else 'blocks'} "
+            f"hash_ids: expected {counted(expected, 'block')} "
             f"(ceil({row.input_tokens} / {self._block_tokens})), found {len(row.block_ids or ())}"
         )

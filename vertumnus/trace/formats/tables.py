@@ -76,7 +76,7 @@ class _Cells:
     def row(self, arrival_ns: Nanoseconds, tokens: Tokens, output: Tokens, reading: Reading) -> TraceRow:
         """Return the row of these numbers. Raises RowError with everything that was wrong."""
         if tokens < 1 and not self.problems:
-            self.problems.append(f"found a prompt of {tokens} tokens, must be at least 1")
+            self.problems.append(f"found a prompt of {counted(tokens, 'token')}, must be at least 1")
         if output < 1 and not reading.may_be_empty and not self.problems:
             self.problems.append(f"no output: {NO_OUTPUT}")
         if self.problems:
