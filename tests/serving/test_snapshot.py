@@ -17,18 +17,9 @@ from vertumnus.policy.config import (
     StaticPolicy,
 )
 from vertumnus.serving.loop import Loop
+from vertumnus.serving.silent import SilentEngine
 from vertumnus.serving.snapshot import restore, take_snapshot
 from vertumnus.workers.fleet import Fleet
-
-
-class Deaf:
-    """An engine that does nothing: what happens is told by hand."""
-
-    def schedule(self, fact, at_ns) -> None:
-        return
-
-    def submit(self, job) -> None:
-        return
 
 
 @settings(max_examples=40)
@@ -73,7 +64,7 @@ def test_every_policy_can_be_frozen_and_leaves_its_observer(policy) -> None:
 
 def _told(pool, inputs: list[Record]) -> list[Record]:
     records: list[Record] = []
-    loop = Loop(Deaf(), *pool, lambda source, body: records.append(Record(source, body)))
+    loop = Loop(SilentEngine(), *pool, lambda source, body: records.append(Record(source, body)))
     for source, body in inputs:
         if source == INPUT:
             loop.take(body)

@@ -11,13 +11,14 @@ from vertumnus.domain.request import Request
 from vertumnus.policy.config import PolicyConfig
 from vertumnus.policy.control_plane import ControlPlane
 from vertumnus.serving.loop import Loop
+from vertumnus.serving.silent import SilentEngine
 from vertumnus.workers.config import ClusterConfig
 from vertumnus.workers.fleet import Fleet
 
 Told = TypeVar("Told")
 
 
-class ByHand:
+class ByHand(SilentEngine):
     """A pool and everything that it said; also the engine, which does nothing by itself."""
 
     def __init__(self, cluster: ClusterConfig, policy: PolicyConfig) -> None:
@@ -74,15 +75,3 @@ class ByHand:
 
     def submit(self, job: AnyJob) -> None:
         self.jobs.append(job)
-
-    def schedule(self, fact: InputFact, at_ns: int) -> None:
-        del fact, at_ns
-
-    def next(self) -> InputFact | AnyOutcome | None:
-        return None
-
-    def post(self, fact: InputFact) -> None:
-        del fact
-
-    def close(self) -> None:
-        return

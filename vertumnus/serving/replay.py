@@ -12,11 +12,12 @@ from msgspec.structs import replace
 from vertumnus.domain.codec import INPUT, ORDER, Body, Record
 from vertumnus.domain.errors import InvariantError, ProtocolError, VertumnusError
 from vertumnus.domain.facts import AnyFact, InputFact
-from vertumnus.domain.jobs import AnyJob, AnyOutcome, Outcome
+from vertumnus.domain.jobs import AnyOutcome, Outcome
 from vertumnus.domain.orders import AnyOrder, Reclaim, Transfer
-from vertumnus.domain.units import Nanoseconds, to_seconds
+from vertumnus.domain.units import to_seconds
 from vertumnus.policy.control_plane import ControlPlane
 from vertumnus.serving.loop import Loop
+from vertumnus.serving.silent import SilentEngine
 from vertumnus.workers.fleet import Fleet
 
 
@@ -89,7 +90,7 @@ def redo(fleet: Fleet, control: ControlPlane, record: Callable[[int, Body], obje
     Between two of them *fleet* and *control* are what they were in the run at that point. ``take`` raises
     ReplayStopped for an event that they cannot take.
     """
-    loop = _Redone(_Nothing(), fleet, control, record)
+    loop = _Redone(SilentEngine(), fleet, control, record)
     loop.start()
     return loop
 
@@ -147,25 +148,3 @@ def _agree(recorded: Record, replayed: Record | None) -> bool:
     before, now = recorded.body, replayed.body
     is_older = isinstance(before, Transfer | Reclaim) and before.origin is None
     return is_older and isinstance(now, Transfer | Reclaim) and before == replace(now, origin=None)
-
-
-class _Nothing:
-    """The engine of a replay: what is scheduled or submitted comes from the log instead."""
-
-    def now(self) -> Nanoseconds:
-        return 0
-
-    def schedule(self, fact: InputFact, at_ns: Nanoseconds) -> None:
-        del fact, at_ns
-
-    def submit(self, job: AnyJob) -> None:
-        del job
-
-    def next(self) -> InputFact | AnyOutcome | None:
-        return None
-
-    def post(self, fact: InputFact) -> None:
-        del fact
-
-    def close(self) -> None:
-        return

@@ -28,26 +28,20 @@ class MooncakeRows:
     def of(self, text: bytes) -> list[TraceRow]:
         """Return the row that one line spells. Raises RowError."""
         fields = json_object(text)
-        row = _row(fields, self._reading)
+        row = self._row(fields)
         fields.done()
         return [row]
 
+    def _row(self, fields: Fields) -> TraceRow:
+        return _row(fields, self._reading)
 
-class BailianRows:
+
+class BailianRows(MooncakeRows):
     """Rows that name their turn and the turn before it."""
 
-    has_times = True
-
-    def __init__(self, reading: Reading, header: bytes) -> None:
-        self._reading = reading
-
-    def of(self, text: bytes) -> list[TraceRow]:
-        """Return the row that one line spells. Raises RowError."""
-        fields = json_object(text)
-        row = _row(fields, self._reading)
+    def _row(self, fields: Fields) -> TraceRow:
         chat, parent = fields.identity("chat_id"), fields.identity("parent_chat_id")
-        fields.done()
-        return [row._replace(session=chat, follows=parent)]
+        return super()._row(fields)._replace(session=chat, follows=parent)
 
 
 class MooncakePlusRows:
