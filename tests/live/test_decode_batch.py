@@ -122,7 +122,7 @@ def test_tokens_come_in_order_of_admission() -> None:
         ({"input_tokens": 21}, r"KV has shape \[2, 20, 128\], must be \[2, 21, 128\]"),
         ({"final_hidden": torch.zeros(5)}, r"final state has shape \[5\], must be \[128\]"),
         ({"output_tokens": 0}, "0 output tokens, must be at least 1"),
-        ({"output_tokens": 32_768}, "20 prompt and 32768 output tokens, the model takes at most 32768"),
+        ({"output_tokens": 32_768}, "20 prompt and 32,768 output tokens, the model takes at most 32768"),
     ],
 )
 def test_what_does_not_fit_is_refused(change: dict[str, object], problem: str) -> None:
