@@ -1,5 +1,6 @@
 """Sweeps as they are typed: which jobs, which are refused, how they end."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -102,6 +103,19 @@ def test_a_sweep_of_nothing_can_be_looked_at(
     assert "backend    live: executed on this machine" in capsys.readouterr().out
     assert main(["-m", "--cfg", "job"]) == OK
     assert "name: unnamed" in capsys.readouterr().out and ran == []
+
+
+def test_each_plan_of_a_sweep_says_whose_it_is(
+    ran: list[RunConfig], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The plan of a job stands below what it changes; of a single job there is nothing to tell apart."""
+    words = ["backend=sim", "workload.requests=200", "-m", "--dry-run"]
+    assert main([*words, "policy=paper,lmetric", "seed=3"]) == OK
+    first, second = re.split(r"^job ", capsys.readouterr().out, flags=re.MULTILINE)[1:]
+    assert first.startswith("1 of 2: policy=paper\n") and "\npolicy     paper" in first
+    assert second.startswith("2 of 2: policy=lmetric\n") and "\npolicy     lmetric" in second
+    assert main([*words, "seed=3"]) == OK
+    assert "job 1" not in capsys.readouterr().out and ran == []
 
 
 def test_a_sweep_that_the_users_config_declares_needs_no_words(elsewhere: Path, ran: list[RunConfig]) -> None:

@@ -115,7 +115,7 @@ def sweep(jobs: Sequence[Composed], flags: Flags) -> int:
     checked = sweeps.checked(jobs)
     _tell_unread([(job.config, job.words) for job in checked])
     if flags.dry_run:
-        return max([show_plan(job.config) for job in checked])
+        return sweeps.show_plans(checked, show_plan)
     return sweeps.run(checked, flags)
 
 

@@ -2,7 +2,7 @@
 
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from vertumnus import sweep
@@ -10,6 +10,7 @@ from vertumnus.commandline.columns import in_columns
 from vertumnus.commandline.exit_codes import FAILED, INTERRUPTED, INVALID, OK
 from vertumnus.commandline.flags import Flags
 from vertumnus.commandline.jobs import Composed
+from vertumnus.config import RunConfig
 from vertumnus.domain.errors import ConfigError
 from vertumnus.sweep.check import sweep_problems, told_once
 from vertumnus.sweep.table import closing_rows, varied
@@ -28,6 +29,16 @@ def checked(jobs: Sequence[Composed]) -> list[sweep.Job]:
         named = [(f"job {number} ({varied(jobs[number - 1], jobs)})", problem) for number, problem in found]
         raise ConfigError(*told_once(named, len(jobs)))
     return list(valid.values())
+
+
+def show_plans(jobs: Sequence[sweep.Job], show: Callable[[RunConfig], int]) -> int:
+    """Let *show* print the plan of each of *jobs* below what the job changes; return the worst exit code."""
+    codes = []
+    for number, job in enumerate(jobs, 1):
+        if len(jobs) > 1:
+            print(f"job {number} of {len(jobs)}: {varied(job, jobs)}", flush=True)
+        codes.append(show(job.config))
+    return max(codes)
 
 
 def run(jobs: Sequence[sweep.Job], flags: Flags) -> int:
