@@ -121,6 +121,8 @@ class ClusterView(Struct, frozen=True):
     """The newest that operators did, oldest first."""
     events: tuple[Event, ...]
     """Newest first."""
+    can_serve: bool
+    """Whether a worker in service and a decode rank are left; else every request fails."""
 
 
 def view_of(pool: Pool, folds: Folds, block_tokens: Tokens, now: Nanoseconds) -> ClusterView:
@@ -149,6 +151,7 @@ def view_of(pool: Pool, folds: Folds, block_tokens: Tokens, now: Nanoseconds) ->
         settings=tuple(control.operators.settings().items()),
         acts=tuple(folds.acts.acts[-ACTS:]),
         events=events_of(folds),
+        can_serve=pool.fleet.can_serve,
     )
 
 

@@ -15,7 +15,7 @@ from tests.support.consoles import GrowingRun, settled
 from tests.support.recorded import a_header
 from vertumnus.domain.cluster import CpGroup
 from vertumnus.domain.codec import FACT, INPUT, Record
-from vertumnus.domain.facts import RankLost, RequestArrived, RequestEnded
+from vertumnus.domain.facts import DecodeRankLost, RankLost, RequestArrived, RequestEnded
 from vertumnus.domain.orders import Prefill
 from vertumnus.domain.units import SECOND
 from vertumnus.records.log import LogDamaged
@@ -23,7 +23,7 @@ from vertumnus.records.run_dir import RunDir
 from vertumnus_console.agreement import Disagreement
 from vertumnus_console.events import Event, events_of
 from vertumnus_console.folds import Folds
-from vertumnus_console.panes.cluster import in_service
+from vertumnus_console.panes.cluster import composition, in_service
 from vertumnus_console.panes.top_line import mode
 from vertumnus_console.player import Player
 from vertumnus_console.view import ClusterView, Counts, WorkerView
@@ -225,7 +225,26 @@ def test_the_last_loss_says_that_nobody_is_left(recorded_run: RunDir, tmp_path: 
         f"rank {last.group.first_rank}: unplugged; its worker is out of service; {failed} requests are ended "
         "unserved; nobody is left to serve: all requests fail from here on, and the run ends INVALID"
     )
-    assert in_service(after) == "no worker in service"
+    assert in_service(after) == "no worker in service" and not after.can_serve and before.can_serve
+    player.close()
+    growing.end()
+
+
+def test_the_last_decode_rank_is_as_good_as_the_last_worker(recorded_run: RunDir, tmp_path: Path) -> None:
+    """With workers left but nobody to decode, the loss says that nobody can serve; so does the overview."""
+    growing = GrowingRun(tmp_path, recorded_run)
+    growing.grow(0.5)
+    player = settled(Player(growing.run, speed=1.0))
+    now, ranks = player.snapshot().view.now_ns, player.header.config["cluster"]["decode"]["ranks"]
+    for rank in range(ranks):
+        growing.tell(Record(INPUT, DecodeRankLost(now + 1 + rank, rank, 0, "unplugged")))
+    view = settled(player).snapshot().view
+    texts = [event.text for event in view.events if event.kind == "decode_rank_lost"]
+    assert len(texts) == ranks > 1 and "nobody is left to serve" in texts[0]
+    assert all(text.endswith("the run goes on and ends INVALID") for text in texts[1:])
+    assert composition(view, 40).plain == (
+        "4 x CP2 + 8 x CP4, 40 GPUs  nobody is left to serve: all requests fail"
+    )
     player.close()
     growing.end()
 

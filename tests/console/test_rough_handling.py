@@ -114,6 +114,7 @@ def test_a_loss_is_told_with_what_follows(recorded_run: RunDir, tmp_path: Path) 
             growing.tell(Record(INPUT, RankLost(now + 2, worker.group.first_rank, 0, "unplugged")))
         await until(pilot, lambda: "nobody is left to serve" in text_of(app, "#message"), "the last loss")
         await until(pilot, lambda: "no worker in service, 40" in text_of(app, "#composition"), "none")
+        assert text_of(app, "#composition").endswith("GPUs  nobody is left to serve: all requests fail")
 
     drive(app, script)
     growing.end()

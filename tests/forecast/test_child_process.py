@@ -18,7 +18,7 @@ from vertumnus.domain.orders import Forecast
 from vertumnus.domain.units import SECOND
 from vertumnus.forecast import child_process
 from vertumnus.forecast.child import NICENESS
-from vertumnus.forecast.child_process import ChildForecasts
+from vertumnus.forecast.child_process import READY, ChildForecasts, receive, send
 from vertumnus.forecast.question import Questions
 from vertumnus.forecast.trial import answer
 
@@ -232,3 +232,15 @@ def test_a_request_is_counted_while_it_has_no_first_token() -> None:
     )
     assert {count for count, has_token in waiting if has_token} == {0}
     assert {count for count, has_token in waiting if not has_token} == {1}
+
+
+def test_a_child_whose_run_is_gone_ends_without_a_word() -> None:
+    """A run that is killed reads no answer, and its terminal shows no traceback of its forecasts."""
+    with Popen(
+        [sys.executable, "-m", "vertumnus.forecast.child"], stdin=PIPE, stdout=PIPE, stderr=PIPE
+    ) as child:
+        assert child.stdin is not None and child.stdout is not None and child.stderr is not None
+        assert receive(child.stdout) == READY
+        child.stdout.close()
+        send(child.stdin, "what cannot be answered")
+        assert child.stderr.read() == b"" and child.wait(60) == 0

@@ -30,7 +30,12 @@ def main() -> None:
             answered: object = answer(question)
         except Exception as error:
             answered = f"{type(error).__name__}: {error}"
-        send(answers, answered)
+        try:
+            send(answers, answered)
+        except (
+            BrokenPipeError
+        ):  # the run that asked is gone, killed it may be, and has no ear for a traceback
+            return
 
 
 def step_back() -> None:

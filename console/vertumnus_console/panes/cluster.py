@@ -45,7 +45,7 @@ class ClusterPane(VerticalScroll):
         self._snapshot, view = snapshot, snapshot.view
         chosen = surviving(view.workers, self.selected)
         self.selected = None if chosen is None else chosen.group
-        self._set("composition", Content.styled(f"{in_service(view)}, {self._lattice.gpus} GPUs", "bold"))
+        self._set("composition", composition(view, self._lattice.gpus))
         # a scroll bar may come: two columns less than there are
         width = max(20, self.size.width - 2)
         self._set(
@@ -75,6 +75,14 @@ class ClusterPane(VerticalScroll):
         drawn = static.content
         if not (isinstance(drawn, Content) and content.is_same(drawn)):  # ``==`` compares the words alone
             static.update(content)
+
+
+def composition(view: ClusterView, gpus: int) -> Content:
+    """Return the workers in service and, where nobody can serve any more, that."""
+    told = Content.styled(f"{in_service(view)}, {gpus} GPUs", "bold")
+    if view.can_serve:
+        return told
+    return Content.assemble(told, ("  nobody is left to serve: all requests fail", "bold $text-error"))
 
 
 def in_service(view: ClusterView) -> str:
