@@ -342,6 +342,21 @@ def test_every_report_as_text_csv_json_and_parquet(
     assert captured.err == b""
 
 
+def test_a_report_explains_its_columns_to_people_alone(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Below the table stands what its statement begins with; CSV is the table, and nothing says nothing."""
+    run = a_run(tmp_path, a_ulid(0))
+    commands.report(tmp_path, "worker_load", run.run_id)
+    told = " ".join(capsys.readouterr().out.split())
+    assert told.endswith("busy_share is of the time that the worker was there.")
+    commands.report(tmp_path, "worker_load", run.run_id, "csv")
+    commands.report(tmp_path, "reconfigs", run.run_id)
+    captured = capsys.readouterr()
+    assert "busy_share is of" not in captured.out and "drain_s is from" not in captured.out
+    assert "no data" in captured.err
+
+
 def test_unknown_reports_and_runs_are_named(tmp_path: Path) -> None:
     """What was asked, and what there is."""
     a_run(tmp_path, a_ulid(1))

@@ -4,6 +4,7 @@ import csv
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from textwrap import fill
 from typing import Any, Literal, TypeAlias
 
 import msgspec
@@ -15,7 +16,7 @@ from vertumnus.report.chosen_run import chosen_run
 from vertumnus.report.drawing import NO_DATA, cell, console_for, grid
 from vertumnus.report.figures import draw_report, require_drawable
 from vertumnus.report.perfetto import require_writable, write_trace
-from vertumnus.report.reports import report_sql
+from vertumnus.report.reports import notes_of, report_sql
 from vertumnus.report.run_report import load_report, report_json
 from vertumnus.report.schema import markdown, schema_rows
 from vertumnus.report.store import Answer, query, query_parquet
@@ -26,6 +27,9 @@ Form: TypeAlias = Literal["text", "json", "csv", "parquet"]
 
 UPRIGHT_COLUMNS = 8
 """A single row with more columns than this is shown as one line for each column."""
+
+NOTES_WIDTH = 78
+"""Characters a line of what is said below a report."""
 
 
 def report(
@@ -55,7 +59,7 @@ def report(
     elif name == "summary" and form == "json":
         print_json(report_json(load_report(runs_dir, run_id)))
     else:
-        _show(runs_dir, sql_text, form, run_id)
+        _show(runs_dir, sql_text, form, run_id, notes_of(name))
 
 
 def perfetto(runs_dir: Path, run: str, file: Path, *, replace: bool = False) -> None:
@@ -108,14 +112,19 @@ def _readable_run(runs_dir: Path, wanted: str) -> Listing:
     return listing
 
 
-def _show(runs_dir: Path, statement: str, form: Form, run_id: str | None = None) -> None:
+def _show(
+    runs_dir: Path, statement: str, form: Form, run_id: str | None = None, notes: str | None = None
+) -> None:
     parameters, only = (None, None) if run_id is None else ({"run_id": run_id}, [run_id])
     if form == "parquet":
         if sys.stdout.isatty():
             raise ConfigError("--parquet: found a terminal, needs a file: add > NAME.parquet")
         sys.stdout.buffer.write(query_parquet(runs_dir, statement, parameters, only=only))
     else:
-        _print_answer(query(runs_dir, statement, parameters, only=only), form)
+        answer = query(runs_dir, statement, parameters, only=only)
+        _print_answer(answer, form)
+        if notes and answer.rows and form == "text":
+            print(fill(notes, NOTES_WIDTH, break_long_words=False))
 
 
 def print_csv(rows: Sequence[Mapping[str, Any]]) -> None:

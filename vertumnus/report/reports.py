@@ -23,10 +23,14 @@ def report_sql(name: str) -> str:
 
 
 def purpose_of(name: str) -> str:
-    """Return what report *name* shows: the first sentence of the comment that its statement begins with."""
+    """Return what report *name* shows: the first sentence of `notes_of` it."""
+    return re.split(r"(?<!sec)(?<!Fig)[.;] |[.;]$", notes_of(name), maxsplit=1)[0]
+
+
+def notes_of(name: str) -> str:
+    """Return what report *name* shows, and its columns: the comment that its statement begins with."""
     lines = takewhile(lambda line: line.startswith("--"), report_sql(name).splitlines())
-    comment = " ".join(line.removeprefix("--").strip() for line in lines)
-    return re.split(r"(?<!sec)(?<!Fig)[.;] |[.;]$", comment, maxsplit=1)[0]
+    return " ".join(line.removeprefix("--").strip() for line in lines)
 
 
 def answer_report(runs_dir: Path, name: str, run_id: str) -> Answer:
