@@ -39,8 +39,9 @@ def run_on_a_full_disk(runs_dir: Path, capsys: pytest.CaptureFixture[str]) -> tu
     """Run until the disk is full; return the run's folder and the one line of error."""
     assert main([*WORDS, f"runs_dir={runs_dir}"]) == FAILED
     errors = [line for line in capsys.readouterr().err.splitlines() if line.startswith("error: ")]
-    ((run, _, status, _),) = list_runs(runs_dir)
-    assert status == "unfinished" and len(errors) == 1
+    (listed,) = list_runs(runs_dir)
+    run = listed.run
+    assert listed.status == "unfinished" and len(errors) == 1
     hint = f"when there is room, vertumnus salvage {run.run_id} --runs-dir {runs_dir} makes its tables"
     assert errors[0].endswith(f"; the run has stopped and what was recorded is kept: {hint}")
     return run, errors[0]
@@ -101,5 +102,5 @@ def test_a_catalog_that_finds_no_room(tmp_path, monkeypatch, capsys, error, why)
     catalog = tmp_path / store.CATALOG
     said = f"{catalog}: cannot be written: {why}; the runs are whole, and the next one to end writes it"
     assert err.splitlines()[-1] == f"error: {said}" and "VALID" in out
-    ((_, _, status, verdict),) = list_runs(tmp_path)
-    assert (status, verdict) == ("finished", "VALID") and not catalog.exists()
+    (listed,) = list_runs(tmp_path)
+    assert (listed.status, listed.verdict) == ("finished", "VALID") and not catalog.exists()

@@ -52,4 +52,4 @@ def test_a_tensor_parallel_profile_says_what_it_is() -> None:
     with hydra_configs():
         config = to_run_config(plain_tree(composed(("+experiment=tool_agent", "backend=sim", *TENSOR))))
     assert config.profile is not None
-    assert profile_line(config.profile).endswith("per-degree form, tensor-parallel workers")
+    assert "per-degree form, tensor-parallel workers; " in profile_line(config.profile)

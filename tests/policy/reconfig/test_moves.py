@@ -150,7 +150,7 @@ def test_an_operator_may_wish_what_is_legal(pool: tuple[Lattice, Composition]) -
         ("split", [(6, 2)], "split 6x2: worker 6x2 is already in transition"),
         ("split", [], "split nothing: found 0 workers, a split takes 1"),
         ("merge", [(2, 1)], "merge 2x1: found 1 worker, a merge takes 2"),
-        ("merge", [(2, 1), (2, 1)], "merge 2x1 + 2x1: found 2x1 twice, a merge takes two workers"),
+        ("merge", [(2, 1), (2, 1)], "merge 2x1 + 2x1: found 2x1 twice, a merge takes 2 workers"),
         (
             "merge",
             [(0, 2), (2, 1)],

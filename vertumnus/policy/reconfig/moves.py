@@ -97,7 +97,7 @@ def _count_problems(kind: Direction, workers: tuple[CpGroup, ...]) -> Iterator[s
     if len(workers) != wanted:
         yield f"found {counted(len(workers), 'worker')}, a {kind} takes {wanted}"
     elif len(set(workers)) != wanted:
-        yield f"found {workers[0]} twice, a {kind} takes two workers"
+        yield f"found {workers[0]} twice, a {kind} takes {counted(wanted, 'worker')}"
 
 
 def _presence_problems(
