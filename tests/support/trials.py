@@ -2,11 +2,12 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from time import monotonic
 from typing import NamedTuple, TypeAlias
 
 from textual.pilot import Pilot
 
-from tests.support.consoles import text_of, until
+from tests.support.consoles import PATIENCE_S, text_of, until
 from tests.support.operating import (
     acted,
     attached,
@@ -28,9 +29,6 @@ from vertumnus.records.log import read_log
 from vertumnus.records.run_dir import RunDir
 from vertumnus_console.app import ConsoleApp
 from vertumnus_console.player import Player
-
-TRIES = 100
-"""Until what changes meanwhile stays as it was found."""
 
 Find: TypeAlias = Callable[[Player], tuple[BlockKey, CpGroup] | None]
 
@@ -95,7 +93,8 @@ class Operator:
         """Ask for what *find* finds; when *is_late*, bob has had it done meanwhile and it is refused."""
         action: Action = "copy" if key == "y" else "reclaim"
         await self.press("t")
-        for _ in range(TRIES):
+        given_up = monotonic() + PATIENCE_S
+        while monotonic() < given_up:  # until what changes meanwhile stays as it was found
             found = await asyncio.wrap_future(self.app.screen.feed.answer(find))
             if found is None or not await look_for_places(self.pilot, self.app, key, *found):
                 await self.pilot.pause(0.1)
