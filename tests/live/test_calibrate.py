@@ -2,6 +2,7 @@
 
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 from msgspec.structs import replace
 
@@ -13,6 +14,7 @@ from vertumnus.domain.jobs import JobError
 from vertumnus.live.bench import DECODE_TOKENS, Bench, Point, StepTiming, TailTiming, points_of, slots_of
 from vertumnus.live.calibrate import Round, conclude
 from vertumnus.live.config import CalibrationConfig
+from vertumnus.live.coordinator import Client
 from vertumnus.live.plan import LivePlan
 
 POINTS = [Point(LEFT, 100, 0), Point(LEFT, 200, 0), Point(PAIR, 200, 0)]
@@ -109,6 +111,9 @@ def test_slots_go_round_the_ranks() -> None:
 )
 def test_what_breaks_a_timing_is_told_in_words(told, says: str) -> None:
     """A rank that dies, or a step that fails, ends the calibration with a message for people."""
-    engine = SimpleNamespace(plan=a_plan(), first_epoch=0, submit=lambda job: None, next=lambda: told)
+    client = Client(lambda request_id: np.zeros(0, np.int64), lambda request_id, tokens: None)
+    engine = SimpleNamespace(
+        plan=a_plan(), first_epoch=0, client=client, submit=lambda job: None, next=lambda: told
+    )
     with pytest.raises(VertumnusError, match=says):
         Bench(engine, 100).time_step(Point(LEFT, 40, 0))  # type: ignore[arg-type]
