@@ -91,3 +91,20 @@ def test_promises_are_the_leading_blocks_held_or_brought(brought, held) -> None:
     for number in range(len(brought)):
         pending.remove(number)
     assert pending.promises(KEYS, held) == {}
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 2), paths), max_size=12),
+    st.lists(st.integers(0, 6), min_size=3, max_size=3),
+    st.randoms(use_true_random=False),
+)
+def test_who_goes_leaves_what_the_others_bring(brought, held, chance) -> None:
+    """In any order: it is as if those gone had never come, and in the end nothing is kept of them."""
+    number = dict(enumerate(brought))
+    pending = some_pending(*((request, place, keys) for request, (place, keys) in number.items()))
+    for request in chance.sample(range(len(brought)), len(brought)):
+        pending.remove(request)
+        del number[request]
+        others = some_pending(*((left, place, keys) for left, (place, keys) in number.items()))
+        assert pending.promises(KEYS, held) == others.promises(KEYS, held)
+    assert not pending._bringers

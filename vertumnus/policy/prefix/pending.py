@@ -5,20 +5,20 @@ for them there later reuses them, provided that it runs after one of those who b
 told apart by their place in the pool's order.
 """
 
-from collections import OrderedDict
 from collections.abc import Mapping, Sequence
-from typing import TypeAlias
 
 from msgspec import Struct
 
 from vertumnus.domain.units import BlockKey, Blocks, RequestId
 
-Bringers: TypeAlias = RequestId | OrderedDict[RequestId, None]
-"""Who brings a block to one worker: most often one request, else all in order of their placement.
 
-The first one is looked at for each arrival, and most often the first to go (which leaves a dict with a gap
-before its first entry, and an OrderedDict with none).
-"""
+class Bringer(Struct, gc=False):
+    """A placed request, where it is placed and what it brings."""
+
+    request_id: RequestId
+    place: int
+    keys: Sequence[BlockKey]
+    is_gone: bool = False
 
 
 class Promise(Struct, gc=False):
@@ -33,9 +33,13 @@ class PendingBlocks:
     """Who brings which block where."""
 
     def __init__(self) -> None:
-        self._bringers: dict[BlockKey, dict[int, Bringers]] = {}
-        """By place."""
-        self._brought: dict[RequestId, tuple[int, Sequence[BlockKey]]] = {}
+        self._bringers: dict[BlockKey, dict[int, list[Bringer]]] = {}
+        """By place, in order of their placement. The first is not gone: each arrival looks at it.
+
+        One that goes from further behind stays until those before it have gone: most often the first is the
+        first to go, and many may bring one block.
+        """
+        self._brought: dict[RequestId, Bringer] = {}
 
     def __len__(self) -> int:
         return len(self._brought)
@@ -45,29 +49,35 @@ class PendingBlocks:
         if not keys:
             return
         bringers = self._bringers
-        self._brought[request_id] = (place, keys)
+        self._brought[request_id] = bringer = Bringer(request_id, place, keys)
         for key in keys:
             places = bringers.get(key)
             if places is None:
-                bringers[key] = {place: request_id}
+                bringers[key] = {place: [bringer]}
                 continue
             there = places.get(place)
             if there is None:
-                places[place] = request_id
-            elif isinstance(there, OrderedDict):
-                there[request_id] = None
+                places[place] = [bringer]
             else:
-                places[place] = OrderedDict.fromkeys((there, request_id))
+                there.append(bringer)
 
     def remove(self, request_id: RequestId) -> None:
         """Forget what *request_id* brings: it is there now, or will never be."""
-        place, keys = self._brought.pop(request_id, (0, ()))
-        bringers = self._bringers
-        for key in keys:
+        bringer = self._brought.pop(request_id, None)
+        if bringer is None:
+            return
+        bringer.is_gone = True
+        bringers, place = self._bringers, bringer.place
+        for key in bringer.keys:
             places = bringers[key]
             there = places[place]
-            if isinstance(there, OrderedDict) and len(there) > 1:
-                del there[request_id]
+            if there[0] is not bringer:
+                continue
+            gone, count = 1, len(there)
+            while gone < count and there[gone].is_gone:
+                gone += 1
+            if gone < count:
+                del there[:gone]
             elif len(places) > 1:
                 del places[place]
             else:
@@ -90,11 +100,11 @@ class PendingBlocks:
                 promised = promises.get(place)
                 if promised is None:
                     if held[place] == number:
-                        promises[place] = [Promise(number + 1, _first(there))]
+                        promises[place] = [Promise(number + 1, there[0].request_id)]
                     continue
                 last = promised[-1]
                 if last.blocks == number:
-                    first = _first(there)
+                    first = there[0].request_id
                     if last.by == first:
                         last.blocks += 1
                     else:
@@ -104,9 +114,5 @@ class PendingBlocks:
     def recompose(self, moved: Mapping[int, int]) -> None:
         """Take new places, *moved* by the old ones."""
         brought, self._brought, self._bringers = self._brought, {}, {}
-        for request_id, (place, keys) in brought.items():
-            self.add(request_id, moved[place], keys)
-
-
-def _first(there: Bringers) -> RequestId:
-    return next(iter(there)) if isinstance(there, OrderedDict) else there
+        for bringer in brought.values():
+            self.add(bringer.request_id, moved[bringer.place], bringer.keys)
