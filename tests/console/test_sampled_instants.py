@@ -16,7 +16,7 @@ from vertumnus.domain.cluster import CpGroup
 from vertumnus.domain.facts import OperatorActed, RankLost
 from vertumnus.domain.orders import CloseTransition, Transfer
 from vertumnus.records.log import read_log
-from vertumnus.run import attended
+from vertumnus.run import attended, narration
 from vertumnus.run.audit import audit_run
 from vertumnus_console import feed as feed_module
 from vertumnus_console import keyframes
@@ -110,6 +110,7 @@ def test_the_replay_shows_what_was_shown_live(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, servers: list[ActionServer], seed: int
 ) -> None:
     """Event by event, and sought by time in any order; on every screen, from before the first to the end."""
+    monkeypatch.setattr(narration, "FLUSH_S", 0.0)  # when the run waits, all that it did is there to be read
     monkeypatch.setattr(feed_module, "INTERVAL_S", 0.005)
     monkeypatch.setattr(player_module, "EVENTS_A_TURN", 7)
     monkeypatch.setattr(keyframes, "FIRST_EVENTS", 200)
