@@ -85,7 +85,7 @@ def test_a_live_run_that_everybody_leaves(tmp_path: Path) -> None:
     gone = [row for row in rows if row["status"] == "cancelled"]
     assert len(rows) == REQUESTS and gone
     assert {row["status"] for row in rows} <= {"cancelled", "finished"}
-    assert all(row["reason"].startswith("by client, ") and row["ttft_s"] is None for row in gone)
-    assert {row["slo_met"] for row in gone} == {False}
+    assert all(row["reason"].startswith("by client, ") for row in gone)
+    assert {row["slo_met"] for row in gone} == {False}  # also where a token was on its way and came too late
     assert all(row["ttft_s"] is not None for row in rows if row not in gone)
     assert audit_run(run).is_clean
